@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from itertools import combinations
 
 CRASH = "crash"
 LOSS = "loss"
@@ -44,7 +45,7 @@ class Fault:
         group: faults with the same non-empty group exclude each other. ``C(a,1)`` and ``C(a,2)``
             share one because a node crashes at most once; where incarnations are distinguished, the
             incarnation is part of the group.
-        place: the node or the link ``a->b`` that it hits, for people.
+        place: the node or the link ``a->b`` that it hits; empty where that is not known.
         time: logical time for ordering among equals: lower is tried earlier.
     """
 
@@ -64,8 +65,8 @@ class Bounds:
             not named is unlimited.
         total: the largest number of faults of all kinds, or None.
         alone: kinds of which a fault is as much as the total: it fires alone.
-        followed: kinds of which a fault fires alone, or with a crash; only where there is one crash
-            at most.
+        followed: kinds of which a fault fires alone, or with a crash at the same place; only where
+            there is one crash at most.
     """
 
     at_most: Mapping[str, int] = field(default_factory=dict)
@@ -89,10 +90,17 @@ class Bounds:
             return self.most - 1
         return 2 if self.followed and fault.kind != CRASH else 1
 
+    def apart(self, fault: Fault, other: Fault) -> bool:
+        """Whether two faults may not happen together because they hit different places."""
+        followed = fault.kind in self.followed or other.kind in self.followed
+        return followed and bool(fault.place and other.place) and fault.place != other.place
+
     def allow(self, faults: Iterable[Fault]) -> bool:
         """Whether these faults may happen together."""
         chosen = list(faults)
         if self.most is not None and sum(map(self.weight, chosen)) > self.most:
+            return False
+        if self.followed and any(self.apart(a, b) for a, b in combinations(chosen, 2)):
             return False
         kinds = Counter(f.kind for f in chosen)
         groups = Counter(f.group for f in chosen if f.group)
@@ -108,5 +116,6 @@ class Bounds:
         if self.total is not None and self.alone:
             parts.append(f"each {' or '.join(sorted(self.alone))} alone")
         if self.total is not None and self.followed:
-            parts.append(f"each {' or '.join(sorted(self.followed))} alone or with a crash")
+            kinds = " or ".join(sorted(self.followed))
+            parts.append(f"each {kinds} alone or with a crash of the same node")
         return ", ".join(parts) or "no bound"

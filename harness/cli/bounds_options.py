@@ -39,10 +39,10 @@ _COUNTS = (
 _PROFILE = (
     "ldfi: quick tries one fault at a time: a crash, a loss, a storage fault, a power cut, a "
     "crash amid a write, a pause or silence, a repeated request, a partition. standard, the "
-    "default, tries also a crash and a loss together; disks also a crash and a write that a "
-    "server's disk has refused. thorough tries up to three of any kinds, two of them alike. The "
-    "options below win; a count of faults without --bounds is the whole of it, with one crash and "
-    "one loss unless they say otherwise."
+    "default, tries also a crash and a loss together, and a crash of a server and a write that its "
+    "disk has refused. thorough tries up to three of any kinds, two of them alike. The options "
+    "below win; a count of faults without --bounds is the whole of it, with one crash and one loss "
+    "unless they say otherwise."
 )
 
 

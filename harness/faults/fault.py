@@ -43,10 +43,12 @@ class Go:
 
 
 class DiskCall(NamedTuple):
-    """A call to the disk: the how-manieth since the edge of a step, and what it does."""
+    """A call to the disk: the how-manieth since the edge of a step, what it does, and to which
+    file: its path then, without what is random in it; empty where that is not known."""
 
     number: int
     operation: str
+    file: str = ""
 
 
 class PowerLoss(NamedTuple):

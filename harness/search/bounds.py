@@ -55,7 +55,7 @@ class SearchBounds:
             counts allow.
         alone: of these kinds a fault fires alone, however many fire together of the others.
         writes_followed: what the disk of a server has refused, which it lives through, fires alone
-            or with a crash.
+            or with a crash of that server.
         batches: they fire in the first so many batches; None for as many as the scenario says.
         find_all: go on after the first counterexample until all minimal ones are known.
         exhaustive: run every single fault at every step as well, or every pair, and compare.
@@ -96,18 +96,15 @@ class SearchBounds:
 
 _EACH = SearchBounds(pauses=1, storage=1, duplicates=1, partitions=1, moments=1)
 _ALONE = frozenset({PAUSE, STORAGE, DUPLICATE, PARTITION})
-_STANDARD = replace(_EACH, together=2, alone=_ALONE)
 PROFILES: Mapping[str, SearchBounds] = MappingProxyType(
     {
         "quick": replace(_EACH, together=1),
-        "standard": _STANDARD,
-        "disks": replace(_STANDARD, writes_followed=True),
+        "standard": replace(_EACH, together=2, alone=_ALONE, writes_followed=True),
         "thorough": replace(_EACH, crashes=2, losses=2, together=3, batches=3),
     }
 )
-"""``quick``: one fault of any kind. ``standard``: one, or a crash and a loss. ``disks``: also a
-crash and a write that a server's disk has refused. ``thorough``: up to three, also in a third
-batch."""
+"""``quick``: one fault of any kind. ``standard``: one, or a crash and a loss, or a crash of a
+server and a write that its disk has refused. ``thorough``: up to three, also in a third batch."""
 PROFILE_NAMES = tuple(PROFILES)
 
 

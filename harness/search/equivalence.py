@@ -14,6 +14,7 @@ What was folded away is kept, so that a sample of it can be run as a check.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -32,6 +33,8 @@ from bettong.harness.search.occurrences import (
     leaving,
 )
 from bettong.lineage.faults import FaultSet
+
+_NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +126,22 @@ def _of_a_batch(o: Occurrence) -> bool:
 def _records(steps: Iterable[Occurrence]) -> list[str]:
     """What outlives the processes that took these steps, each as often as it was written: also what
     nothing names yet, for the disk has it."""
-    lasting = [o for o in steps if o.records or (o.ended is not None and _lasts(o.id))]
-    written = [o.record for o in lasting for _ in range(o.records)]
-    return [*written, *({o.record for o in lasting} - set(written))]
+    written: list[str] = []
+    writing: set[str] = set()
+    lasting: set[str] = set()
+    for o in steps:
+        records = [f"{o.record} {_unnumbered(*record)}" for record in o.records.elements()]
+        if records:
+            written += records
+            writing.add(o.record)
+        elif o.ended is not None and _lasts(o.id):
+            lasting.add(o.record)
+    return [*written, *(lasting - writing)]
+
+
+def _unnumbered(operation: str, file: str) -> str:
+    """An operation and its file without the numbers, which are others in each batch and epoch."""
+    return f"{operation} {_NUMBER.sub('', file)}"
 
 
 def _lasts(step: StepId) -> bool:

@@ -161,7 +161,10 @@ class _Space:
             (id,) = reported.ids
             for fault in reported.then:
                 both = (first[id], fault)
-                bounded = [BoundedFault(f.id, f.counts_as(self._kinds)) for f in both]
+                bounded = [
+                    BoundedFault(f.id, f.counts_as(self._kinds), place=next(iter(f.nodes), ""))
+                    for f in both
+                ]
                 if fault.id != id and self._reach.bounds.allow(bounded):
                     pairs.setdefault(frozenset(f.id for f in both), Schedule(both))
         return list(pairs.values())

@@ -9,6 +9,7 @@ be seen in neither way is named in :attr:`Reading.unread`, not guessed.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,11 +22,13 @@ from bettong.lineage.trace import MessageRange, TraceEvent
 
 # What a call to the disk does that those who read it later can see.
 _LEAVES = frozenset({"append", "truncate", "rename", "link", "remove"})
+_ANSWERED = ("answered", "")
+_RANDOM = re.compile(r"(?!0000)[0-9a-f]{12,}")  # what numbers files has zeros before it
 
 
-def leaving(calls: Iterable[DiskCall]) -> int:
-    """How many calls to the disk have left something there."""
-    return sum(call.operation in _LEAVES for call in calls)
+def leaving(calls: Iterable[DiskCall]) -> bool:
+    """Whether calls to the disk have left something there."""
+    return any(call.operation in _LEAVES for call in calls)
 
 
 @dataclass(slots=True)
@@ -71,13 +74,14 @@ class Occurrence:
         return self.step if self.number == 1 else f"{self.step}#{self.number}"
 
     @property
-    def records(self) -> int:
-        """How much it has left for those who read it later, on its node's disk; of a server, whose
-        memory outlives those who ask, also that it has answered at all."""
-        written = leaving(self.calls)
-        if self.ended is None:
-            return written  # a step that has failed may have got halfway
-        return written or int(self.id.is_noted_by_spark or self.answers_a_request)
+    def records(self) -> Counter[tuple[str, str]]:
+        """What it has left for those who read it later, on its node's disk: each operation with its
+        file, how often; of a server, whose memory outlives those who ask, also that it has answered
+        at all, which is not what it has written in another try."""
+        left = Counter((c.operation, c.file) for c in self.calls if c.operation in _LEAVES)
+        if left or self.ended is None:
+            return left  # a step that has failed may have got halfway
+        return Counter([_ANSWERED] if self.id.is_noted_by_spark or self.answers_a_request else ())
 
     @property
     def answers_a_request(self) -> bool:
@@ -86,7 +90,7 @@ class Occurrence:
 
     @property
     def record(self) -> str:
-        """What it leaves there: a note of a batch says beside its name what the batch takes."""
+        """Whose records these are: a note of a batch says beside its name what the batch takes."""
         return f"{self.step} {self.carries}" if self.id.last == "source.note" else self.step
 
     def done_at(self, position: int) -> bool:
@@ -164,6 +168,7 @@ class _Reader:
         self._latest: dict[str, Occurrence] = {}
         self._open: dict[tuple[str, int, str], Occurrence] = {}
         self._own: dict[tuple[str, int, str], Occurrence] = {}
+        self._files: dict[str, str] = {}
 
     def read(self, events: Iterable[TraceEvent]) -> Reading:
         for position, event in enumerate(events):
@@ -195,10 +200,27 @@ class _Reader:
         of = self._own[event.node, event.incarnation, step or event.step]
         if report["more"]:
             self._reading.unread.append(f"{of.name}: {report['more']} disk calls are not reported")
-        calls = [DiskCall(call[0], call[1]) for call in report["calls"]]
+        calls = [
+            DiskCall(number, operation, self._file(operation, operands))
+            for number, operation, *operands, _ in report["calls"]
+        ]
         if phase:
             (of.calls if phase == "before" else of.later_calls).extend(calls)
         self._reading.disk.append(DiskReport(position, of, phase, report["calls"]))
+
+    def _file(self, operation: str, operands: Sequence[str]) -> str:
+        """The file that a call was made to: of what is open the name that it has now."""
+        match operation:
+            case "open":
+                self._files[operands[0]] = operands[1]
+                return _named(operands[1])
+            case "append" | "truncate" | "sync":
+                return _named(self._files.get(operands[0], ""))
+            case "rename":
+                for handle, name in self._files.items():
+                    if name == operands[0]:
+                        self._files[handle] = operands[1]
+        return _named(operands[-1])
 
     def _begin(self, event: TraceEvent, position: int) -> None:
         self._counts[event.step] += 1
@@ -317,3 +339,7 @@ class _Reader:
         tasks = (o.id for o in self._latest.values() if o.id.is_task and o.id.batch == batch)
         stages = [id.stage for id in tasks if id.stage is not None]
         return self._done_tasks(batch, max(stages)) if stages else []
+
+
+def _named(file: str) -> str:
+    return _RANDOM.sub("*", file)

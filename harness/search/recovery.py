@@ -1,6 +1,6 @@
 """What a node that starts again goes on from: the records on its disk.
 
-A *record* is a step that has left something on its node's disk, or by which a server has answered:
+A *record* is what a step has done to a file on its node's disk, or that a server has answered it:
 that it may remember for as long as it lives. Two histories of a node are alike
 when it has the same records in both, each as often. They are distinguished by how they differ from
 the clean run: what is there that it never wrote, or oftener than it did; and what is missing of
@@ -11,7 +11,8 @@ a matter of the clock, and no difference.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -23,11 +24,17 @@ from bettong.harness.search.occurrences import Occurrence, Reading
 from bettong.lineage.faults import Fault
 
 Records = Counter[str]
+"""Each by the step that has left it, and what that did to which file."""
 
 
 def disk_of(node: str) -> str:
     """Whose disk a node works on: what workers write is the driver's to read."""
     return DRIVER if role_of(node) == DRIVER else node
+
+
+def records_of(o: Occurrence) -> Records:
+    """What an occurrence has left."""
+    return Counter({f"{o.record} {' '.join(what)}": n for what, n in o.records.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +43,16 @@ class CleanRecords:
 
     Attributes:
         all: of each disk in the end.
-        before: of each disk, what a step's beginning rests on, by step and disk.
-        after: what its end rests on, which is more where it has waited for others, as a task for
-            what is done within it.
+        until: of each occurrence that has left something, by its name, what its step has left by
+            its end, in all its occurrences so far.
+        before: of each disk, on the records of which occurrences a step's beginning rests, by step
+            and disk.
+        after: the same of its end, which is more where it has waited for others, as a task for what
+            is done within it.
     """
 
     all: Mapping[str, Records]
+    until: Mapping[str, Records]
     before: Mapping[tuple[str, str], frozenset[str]]
     after: Mapping[tuple[str, str], frozenset[str]]
 
@@ -49,22 +60,25 @@ class CleanRecords:
     def of(cls, reading: Reading) -> CleanRecords:
         """Those of a clean run."""
         found: dict[str, Records] = {}
+        steps: dict[str, Records] = {}
+        until: dict[str, Records] = {}
         past: dict[str, dict[str, set[str]]] = {}
         for o in reading.occurrences:
-            found.setdefault(disk_of(o.node), Counter())  # one that writes nothing may do so yet
+            left = records_of(o)
+            disk = found.setdefault(disk_of(o.node), Counter())  # what writes nothing may do so yet
+            if left:
+                disk.update(left)
+                steps[o.step] = until[o.name] = steps.get(o.step, Counter()) + left
+        for o in reading.occurrences:
             own = past[o.name] = {}
-            for cause in o.causes:
-                _add_records(own, cause, past)
+            _add_records(own, o.causes, past, until)
         before = _of_first_ones(reading, past)
         for o in reading.occurrences:
-            for cause in o.answers:
-                _add_records(past[o.name], cause, past)
-            if o.records:
-                found[disk_of(o.node)][o.record] += o.records
-        return cls(found, before, _of_first_ones(reading, past))
+            _add_records(past[o.name], o.answers, past, until)
+        return cls(found, until, before, _of_first_ones(reading, past))
 
     def needed(self, point: Point, disk: str) -> frozenset[str]:
-        """The records on which, in the clean run, a moment rests."""
+        """The occurrences on whose records, in the clean run, a moment rests."""
         at = self.before if point.phase == "before" else self.after
         return at.get((point.step, disk), frozenset())
 
@@ -72,6 +86,7 @@ class CleanRecords:
         """JSON values."""
         return {
             "all": {disk: dict(records) for disk, records in self.all.items()},
+            "until": {name: dict(records) for name, records in self.until.items()},
             "before": _listed(self.before),
             "after": _listed(self.after),
         }
@@ -81,6 +96,7 @@ class CleanRecords:
         """What :meth:`to_dict` gave."""
         return cls(
             {disk: Counter(records) for disk, records in value["all"].items()},
+            {name: Counter(records) for name, records in value["until"].items()},
             _unlisted(value["before"]),
             _unlisted(value["after"]),
         )
@@ -90,28 +106,32 @@ def _of_first_ones(
     reading: Reading, past: Mapping[str, Mapping[str, set[str]]]
 ) -> dict[tuple[str, str], frozenset[str]]:
     return {
-        (o.step, disk): frozenset(records)
+        (o.step, disk): frozenset(names)
         for o in reading.occurrences
-        for disk, records in past[o.name].items()
+        for disk, names in past[o.name].items()
         if o.number == 1
     }
 
 
 def _listed(moments: Mapping[tuple[str, str], frozenset[str]]) -> list[list[Any]]:
-    return [[*place, sorted(records)] for place, records in moments.items()]
+    return [[*place, sorted(names)] for place, names in moments.items()]
 
 
 def _unlisted(value: list[list[Any]]) -> dict[tuple[str, str], frozenset[str]]:
-    return {(step, disk): frozenset(records) for step, disk, records in value}
+    return {(step, disk): frozenset(names) for step, disk, names in value}
 
 
-def _add_records(own: dict[str, set[str]], cause: Occurrence, past: Mapping[str, object]) -> None:
-    known = past.get(cause.name)
-    if isinstance(known, dict):
-        for disk, records in known.items():
-            own.setdefault(disk, set()).update(records)
-    if cause.records:
-        own.setdefault(disk_of(cause.node), set()).add(cause.record)
+def _add_records(
+    own: dict[str, set[str]],
+    causes: Iterable[Occurrence],
+    past: Mapping[str, Mapping[str, set[str]]],
+    until: Mapping[str, Records],
+) -> None:
+    for cause in causes:
+        for disk, names in past.get(cause.name, {}).items():
+            own.setdefault(disk, set()).update(names)
+        if cause.name in until:
+            own.setdefault(disk_of(cause.node), set()).add(cause.name)
 
 
 @dataclass(slots=True)
@@ -127,6 +147,8 @@ class Recoveries:
     leaves: LeafBuilder
     clean: CleanRecords
     written: dict[str, Records] = field(default_factory=dict)
+    more: dict[str, Records] = field(default_factory=dict)
+    _there: dict[str, set[str]] = field(default_factory=dict)
     _calm: dict[str, str] = field(default_factory=dict)
     _matter: dict[str, set[str]] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
@@ -135,8 +157,13 @@ class Recoveries:
 
     def wrote(self, o: Occurrence) -> None:
         """A step has ended, if only by an error: what it had written by then stays."""
-        if o.records:
-            self.written.setdefault(disk_of(o.node), Counter())[o.record] += o.records
+        disk = disk_of(o.node)
+        written = self.written.setdefault(disk, Counter())
+        known = self.clean.all.get(disk, Counter())
+        for record, often in records_of(o).items():
+            written[record] += often
+            if written[record] > known[record]:
+                self.more.setdefault(disk, Counter())[record] = written[record] - known[record]
 
     def moment(self, o: Occurrence, point: Point) -> list[str]:
         """What a node has on its disk at a moment of its life: the fact on which it lives on."""
@@ -171,13 +198,21 @@ class Recoveries:
 
     def _differs(self, disk: str, point: Point) -> str:
         """How the disk differs from the clean run's; empty where it does not."""
-        records = self.written.get(disk, Counter())
-        more = records - self.clean.all[disk]
-        needed = self.clean.needed(point, disk)
-        missing = needed - records.keys() if point.occurrence == 1 else frozenset()
-        found = [f"+{n} {step}" for step, n in sorted(more.items())]
-        found += [f"-{step}" for step in sorted(missing)]
+        found = [f"+{n} {record}" for record, n in sorted(self.more.get(disk, {}).items())]
+        if point.occurrence == 1:
+            found += self._missing(disk, self.clean.needed(point, disk))
         return _digest(*found) if found else ""
+
+    def _missing(self, disk: str, needed: AbstractSet[str]) -> list[str]:
+        """What is not there of the records of these occurrences."""
+        written, there = self.written.get(disk, Counter()), self._there.setdefault(disk, set())
+        found: list[str] = []
+        for name in sorted(needed - there):
+            lacking = self.clean.until[name] - written
+            found += [f"-{n} {record}" for record, n in sorted(lacking.items())]
+            if not lacking:
+                there.add(name)
+        return found
 
     def _calm_until_now(self, node: str) -> str:
         """The fact that nothing has fired so far that matters to a node's disk, besides what has

@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from itertools import repeat
 
-from bettong.lineage.faults import Bounds, Fault
+from bettong.lineage.faults import CRASH, Bounds, Fault
 from bettong.lineage.search.formula import Formula
 
 _Limit = tuple[str, str]
-"""``kind``, ``group`` or ``total``, and which of them."""
+"""``kind``, ``group``, ``total`` or ``place``, and which of them. What counts towards a place are
+the faults at it that a crash there may follow, and the crashes elsewhere."""
 
 
 class Limits:
@@ -23,14 +24,26 @@ class Limits:
         self._bounds = bounds
         self._members: dict[_Limit, list[int]] = {}
         self._counters: dict[_Limit, list[int]] = {}
+        self._places: dict[str, None] = {}
+        self._crashes: list[Fault] = []
 
     def take_in(self, fault: Fault) -> None:
         """A new fault counts towards its limits."""
-        variable = self._formula.faults[fault.id]
+        if fault.kind == CRASH:
+            self._crashes.append(fault)
+        elif self._is_followed(fault) and fault.place not in self._places:
+            self._places[fault.place] = None
+            for crash in self._crashes:
+                if self._bounds.apart(fault, crash):
+                    self._add(("place", fault.place), crash)
         for limit in self._limits_of(fault):
-            self._members.setdefault(limit, []).append(variable)
-            if limit in self._counters:
-                self._count(limit, variable)
+            self._add(limit, fault)
+
+    def _add(self, limit: _Limit, fault: Fault) -> None:
+        variable = self._formula.faults[fault.id]
+        self._members.setdefault(limit, []).append(variable)
+        if limit in self._counters:
+            self._count(limit, variable)
 
     @property
     def most(self) -> float:
@@ -52,16 +65,16 @@ class Limits:
         return bounds.most is not None and weight >= bounds.most
 
     def beside(self, variables: Collection[int]) -> list[int]:
-        """The other known faults that may each happen together with these, as far as kinds and
-        the total go."""
+        """The other known faults that may each happen together with these, as far as kinds, places
+        and the total go."""
         known = self._formula.known
         inside = [known[v] for v in variables]
 
         @cache
-        def fits(kind: str) -> bool:
-            return self._bounds.allow([*inside, Fault("", kind)])
+        def fits(kind: str, place: str) -> bool:
+            return self._bounds.allow([*inside, Fault("", kind, place=place)])
 
-        return [v for v, f in known.items() if v not in variables and fits(f.kind)]
+        return [v for v, f in known.items() if v not in variables and fits(f.kind, f.place)]
 
     def enforce(self, variables: list[int]) -> bool:
         """Give the solver the limits that these variables exceed; whether there are any."""
@@ -85,8 +98,16 @@ class Limits:
             yield "kind", fault.kind
         if fault.group:
             yield "group", fault.group
+        if self._is_followed(fault):
+            yield "place", fault.place
+        elif fault.kind == CRASH:
+            yield from (("place", p) for p in self._places if fault.place not in ("", p))
         if self._bounds.total is not None:
             yield from repeat(("total", ""), self._bounds.weight(fault))
+
+    def _is_followed(self, fault: Fault) -> bool:
+        """Whether only a crash at its place may follow it."""
+        return fault.kind in self._bounds.followed and bool(fault.place)
 
     def _most(self, limit: _Limit) -> int:
         what, name = limit

@@ -14,8 +14,10 @@ from bisect import insort
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from bettong.lineage.faults import Bounds, Fault, FaultSet
+from bettong.lineage.faults import CRASH, Bounds, Fault, FaultSet
 from bettong.lineage.search.formula import Formula
+
+_Sort = tuple[str, str]
 
 
 class Pairs:
@@ -44,7 +46,7 @@ class Pairs:
         self._known_tried = 0
         self._variables: list[int] = []
         self._number: dict[int, int] = {}
-        self._of_kind: dict[str, int] = {}
+        self._of_sort: dict[_Sort, int] = {}
         self._of_group: dict[str, int] = {}
         self._by_time: list[tuple[int, int]] = []
         self._turn = 0
@@ -88,13 +90,14 @@ class Pairs:
     def _add(self, variable: int, fault: Fault) -> None:
         number = self._number[variable] = len(self._variables)
         beside = 0
-        for kind, those in self._of_kind.items():
-            if self._bounds.allow([Fault("", fault.kind), Fault("", kind)]):
+        sort = self._sort(fault)
+        for other, those in self._of_sort.items():
+            if self._bounds.allow(Fault("", kind, place=place) for kind, place in (sort, other)):
                 beside |= those
         if fault.group:
             beside &= ~self._of_group.get(fault.group, 0)
             self._of_group[fault.group] = self._of_group.get(fault.group, 0) | 1 << number
-        self._of_kind[fault.kind] = self._of_kind.get(fault.kind, 0) | 1 << number
+        self._of_sort[sort] = self._of_sort.get(sort, 0) | 1 << number
         for core in self._cores:
             beside &= core
         for given in self._cores_with:
@@ -104,6 +107,11 @@ class Pairs:
         self._variables.append(variable)
         self._beside.append(beside)
         insort(self._by_time, (fault.time, number))
+
+    def _sort(self, fault: Fault) -> _Sort:
+        """What of a fault bounds go by."""
+        by_place = fault.kind == CRASH or fault.kind in self._bounds.followed
+        return fault.kind, fault.place if by_place and self._bounds.followed else ""
 
     def _leave_out(self, chosen: Sequence[int]) -> None:
         """Leave out exactly this set."""

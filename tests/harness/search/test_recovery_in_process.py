@@ -12,8 +12,9 @@ import pytest
 from bettong.harness.api import load_scenario
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.runs.campaign import Campaign
-from bettong.harness.search.bounds import SearchBounds
+from bettong.harness.search.bounds import SearchBounds, bounds_of
 from bettong.harness.search.executor import ScenarioExecutor
+from bettong.harness.search.ldfi import set_ending
 from bettong.lineage.search.hypotheses import Hypotheses
 
 REPLY_LOST = "omit-reply(driver->gateway, batch=0/source.commit)"
@@ -53,17 +54,35 @@ def test_a_pair_is_put_up_where_the_first_fault_leaves_something_in_a_servers_me
         assert executor.run(pair).outcome == ("violation" if broken else "good")
 
 
+def test_a_pair_is_put_up_where_the_first_fault_leaves_one_record_less(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    """The commit that fails half way is answered when it is asked for again: together that is as
+    many as it writes otherwise, and the log goes on in another file."""
+    unsynced = "storage(EIO, receiver, before receiver.commit/batch=0, call 14)"
+    crash = "crash(receiver, before receiver.commit/batch=1)"
+    name = "sink_keeps_half_begun_segment"
+    with searched(backend, tmp_path, name, (unsynced, crash), "standard") as (search, executor):
+        pair = frozenset({unsynced, crash})
+        assert search.admits(pair)
+        assert executor.run(pair).outcome == "violation"
+
+
 @contextlib.contextmanager
 def searched(
-    backend: LocalBackend, folder: Path, name: str, singles: Sequence[str]
+    backend: LocalBackend, folder: Path, name: str, singles: Sequence[str], bounds: str = ""
 ) -> Iterator[tuple[Hypotheses, ScenarioExecutor]]:
     """A search that knows the clean run and those under single faults, which are survived."""
     scenario = load_scenario(name)
     campaign = Campaign(backend, scenario, folder, scenario.messages(), replay=False)
-    executor = ScenarioExecutor(campaign, batches=2)
+    reach = SearchBounds()
+    if bounds:
+        reach = bounds_of(bounds).over(scenario)
+        set_ending(campaign, reach)
+    executor = ScenarioExecutor(campaign, 2, reach.bounds)
     clean = executor.run()
     executor.learn(clean)
-    with Hypotheses(clean.lineage, SearchBounds().bounds) as search:
+    with Hypotheses(clean.lineage, reach.bounds) as search:
         for single in singles:
             assert search.admits(frozenset({single}))
             seen = executor.run(frozenset({single}))

@@ -8,7 +8,7 @@ from random import Random
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from bettong.lineage.faults import CLEAN, Bounds, Fault, FaultSet
+from bettong.lineage.faults import CLEAN, WRITE, Bounds, Fault, FaultSet
 from bettong.lineage.graph import Lineage
 from bettong.lineage.queries import holding
 from bettong.lineage.search.hypotheses import Hypotheses, minimal
@@ -17,6 +17,7 @@ FAULTS = [
     *(Fault(f"O({n})", "loss", "", f"a->{n}", n) for n in range(4)),
     *(Fault(f"C(a,{n})", "crash", "crash a", "a", n) for n in range(2)),
     *(Fault(f"C(b,{n})", "crash", "crash b", "b", n) for n in range(2)),
+    *(Fault(f"W({node})", WRITE, "", node, 1) for node in "ab"),
 ]
 
 
@@ -74,6 +75,12 @@ bounds = st.builds(
     st.fixed_dictionaries({"crash": st.integers(0, 2)}, optional={"loss": st.integers(0, 3)}),
     st.none() | st.integers(1, 3),
     st.sampled_from([frozenset(), frozenset({"loss"})]),
+) | st.builds(
+    Bounds,
+    st.just({"crash": 1, WRITE: 1}),
+    st.integers(2, 3),
+    st.sampled_from([frozenset(), frozenset({"loss"})]),
+    st.just(frozenset({WRITE})),
 )
 
 
@@ -135,6 +142,22 @@ def test_of_the_smallest_sets_the_latest_comes_first(lineage: Lineage, bound: Bo
     assert [len(s) for s in found] == sorted(len(s) for s in found)
     assert len(set(found)) == len(found)
     assert not left
+
+
+def test_a_failed_write_is_followed_by_a_crash_of_its_own_node_only() -> None:
+    chosen = [f for f in FAULTS if f.id in ("C(a,1)", "C(b,1)", "W(a)", "W(b)")]
+    for total in (2, 3):
+        bound = Bounds({"crash": 2, WRITE: 1}, total, followed=frozenset({WRITE}))
+        assert not bound.allow(f for f in chosen if f.place == "a" or f.kind == "crash")
+        assert bound.allow(f for f in chosen if f.place == "a")
+    for pair in (("C(a,1)", "W(a)"), ("C(b,1)", "W(b)"), ("C(b,1)", "W(a)")):
+        both = Lineage()
+        for id in pair:
+            both.firing("goal", [both.leaf(f"no {id}", [f for f in chosen if f.id == id])], "rule")
+        both.fact("goal", goal=True)
+        with Hypotheses(both, bound) as hypotheses:
+            found = hypotheses.smallest()
+        assert found == (None if pair == ("C(b,1)", "W(a)") else frozenset(pair))
 
 
 def test_a_set_that_is_excluded_comes_with_another_fault_only() -> None:
