@@ -32,7 +32,7 @@ from bettong.harness.search.occurrences import (
     Reading,
     leaving,
 )
-from bettong.lineage.faults import FaultSet
+from bettong.lineage.faults import STORAGE, FaultSet
 
 _NUMBER = re.compile(r"\d+")
 
@@ -100,7 +100,8 @@ def _settled(
     here: Callable[[Occurrence], bool],
 ) -> str:
     """With what the next batch began after a fault; empty when it did not begin. What nodes that
-    live on remember of it no disk tells: that is alike at most where it has hit the same place."""
+    live on remember of it no disk tells: that is alike at most where it has hit the same place. A
+    node whose own disk has refused something remembers what that was."""
     begun = next(
         (
             o.begun
@@ -114,7 +115,8 @@ def _settled(
     durable = _records(o for o in reading.occurrences if o.over_at(begun) and here(o))
     lives = {r.node: r.incarnation for r in reading.restarts if r.position < begun}
     alive = (f"{node}.{n}" for node, n in sorted(lives.items()))
-    hit = [fault.place] if fault.kills else [*fault.nodes, *fault.links]
+    placed = fault.kills or fault.bound == STORAGE
+    hit = [fault.place] if placed else [*fault.nodes, *fault.links]
     return _digest(fault.kind, *hit, *sorted(durable), "", *alive)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from bettong.harness.faults.fault import Fault
-from bettong.harness.faults.kinds import Crash, Omit, OmitReply, PowerCut
+from bettong.harness.faults.kinds import Crash, Omit, OmitReply, PowerCut, Storage
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.registry import to_entry
 from bettong.harness.faults.schedule import Schedule
@@ -283,6 +283,28 @@ def test_in_a_later_batch_losses_of_different_links_are_not_alike() -> None:
     equivalence.faults[second.id] = second
     for fault in lost:
         asked = frozenset({fault.id, second.id})
+        assert equivalence.canonical(asked) == asked
+
+
+def test_in_a_later_batch_what_a_disk_has_refused_is_alike_to_nothing_else() -> None:
+    """The rename was not durable, or a file was not removed: the disk has the same, and the node
+    that goes on may take the one for begun and not the other."""
+    equivalence = FaultEquivalence()
+    served, next_served = "receiver.commit/batch=1", "receiver.commit/batch=2"
+    for call in (14, 15):
+        fault = Storage(Point(served), "EIO", call, "receiver")
+        begins, _ = step(served, node="receiver")
+        injected = TraceEvent(
+            f"fault/{fault.id}", "after", "receiver", detail={"fault": to_entry(fault)}
+        )
+        events = [*step(PLAN), begins, injected, TraceEvent(served, "failed", "receiver")]
+        rest = [served, PLAN.replace("batch=1", "batch=2"), next_served]
+        events += [event for name in rest for event in step(name, node="receiver")]
+        learn(equivalence, fault, events)
+    crash = Crash("receiver", Point(next_served))
+    equivalence.faults[crash.id] = crash
+    for first in equivalence.faults.keys() - {crash.id}:
+        asked = frozenset({first, crash.id})
         assert equivalence.canonical(asked) == asked
 
 
