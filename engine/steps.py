@@ -30,7 +30,9 @@ import json
 import os
 import socket
 import threading
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -231,19 +233,21 @@ class Edge:
     def done(self, number: int, call: Sequence[str | int], size: int) -> None:
         """A call has been made: its number, the operation with its operands, and how many bytes it
         wrote."""
-        self._unreported.append([number, *call, size])
+        told = _outside_steps if self.event is None else self._unreported
+        told.append([number, *call, size])
 
     def report(self) -> dict[str, Any]:
-        """The calls since they were last told, for the thread's next event."""
-        if not self._unreported:
-            return {}
-        report = {
-            "after": "" if self.event is None else f"{self.phase} {self.event.step}",
-            "calls": self._unreported[:_MOST_CALLS],
-            "more": max(0, len(self._unreported) - _MOST_CALLS),
-        }
+        """The calls since they were last told, for the thread's next event; with it those of all
+        threads of this process that had taken no step, for they may end without one."""
+        calls, outside = self._unreported, _taken_from(_outside_steps)
         self._unreported = []
-        return {"disk": report}
+        report: dict[str, Any] = {}
+        if calls and self.event is not None:
+            report = {"after": f"{self.phase} {self.event.step}", "calls": calls[:_MOST_CALLS]}
+        if outside:
+            report["outside"] = outside[:_MOST_CALLS]
+        left = sum(max(0, len(some) - _MOST_CALLS) for some in (calls, outside))
+        return {"disk": {**report, "more": left}} if report else {}
 
     def _notify(self, what: str, **detail: Any) -> None:
         assert self.event is not None  # orders are given at edges alone
@@ -348,7 +352,16 @@ class _NullStep:
         pass
 
 
+def _taken_from(calls: deque[list[Any]]) -> list[list[Any]]:
+    found = []
+    with suppress(IndexError):
+        while True:
+            found.append(calls.popleft())
+    return found
+
+
 _NULL = _NullStep()
+_outside_steps: deque[list[Any]] = deque()
 _present = threading.local()
 _instrumentation = Instrumentation()
 _recorder: Recorder | None = None

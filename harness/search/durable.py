@@ -97,11 +97,13 @@ class NotDurable:
     def __init__(self, reading: Reading) -> None:
         self._disks: dict[str, _NodeDisk] = {}
         self._syncs: Counter[str] = Counter()
-        reports = {report.position: report for report in reading.disk}
+        reports: dict[int, list[DiskReport]] = {}
+        for report in reading.disk:
+            reports.setdefault(report.position, []).append(report)
         edges = {edge[0]: edge for edge in _edges(reading)}
         for position in sorted(reports.keys() | edges.keys()):
-            if position in reports:
-                self._replay(reports[position])
+            for report in reports.get(position, ()):
+                self._replay(report)
             if position in edges:
                 _, occurrence, phase = edges[position]
                 self._disk(occurrence.node).moment(occurrence.node, _at(occurrence, phase))

@@ -123,11 +123,11 @@ class FaultedStep:
 
 @dataclass(frozen=True, slots=True)
 class DiskReport:
-    """What a thread has done to the disk between two of its events.
+    """What a thread has done to the disk between two of its events, or threads before their first.
 
     Attributes:
-        position: of the later one, in the trace.
-        of: the step at whose edge the thread was; its first one, if it had taken none.
+        position: of the later one, in the trace; of the first one that told of it.
+        of: the step at whose edge the thread was; the one that told of it, where there was none.
         phase: which edge; ``before``: within the step; empty for none.
         calls: each ``[number, operation, operands…, bytes written]``.
     """
@@ -196,17 +196,26 @@ class _Reader:
         report = event.detail.get("disk")
         if report is None:
             return
-        phase, _, step = report["after"].partition(" ")
-        of = self._own[event.node, event.incarnation, step or event.step]
+        here = self._own[event.node, event.incarnation, event.step]
         if report["more"]:
-            self._reading.unread.append(f"{of.name}: {report['more']} disk calls are not reported")
+            unread = f"{here.name}: {report['more']} disk calls before it are not reported"
+            self._reading.unread.append(unread)
+        if outside := report.get("outside"):
+            self._called(DiskReport(position, here, "", outside))
+        if after := report.get("after"):
+            phase, _, step = after.partition(" ")
+            of = self._own[event.node, event.incarnation, step]
+            self._called(DiskReport(position, of, phase, report["calls"]))
+
+    def _called(self, report: DiskReport) -> None:
         calls = [
             DiskCall(number, operation, self._file(operation, operands))
-            for number, operation, *operands, _ in report["calls"]
+            for number, operation, *operands, _ in report.calls
         ]
-        if phase:
-            (of.calls if phase == "before" else of.later_calls).extend(calls)
-        self._reading.disk.append(DiskReport(position, of, phase, report["calls"]))
+        if report.phase:
+            of = report.of
+            (of.calls if report.phase == "before" else of.later_calls).extend(calls)
+        self._reading.disk.append(report)
 
     def _file(self, operation: str, operands: Sequence[str]) -> str:
         """The file that a call was made to: of what is open the name that it has now."""
