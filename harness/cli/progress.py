@@ -8,6 +8,7 @@ import threading
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
+from bettong.harness.cli.counted import counted
 from bettong.harness.cli.printing import plain
 from bettong.harness.cli.standing import Standing
 from bettong.harness.events import (
@@ -56,7 +57,7 @@ class ProgressLine:
                 self._counts = self._standing.words()
                 self._update(f"{judged.outcome}: {' + '.join(judged.faults) or 'no fault'}")
             case SearchAdvanced(executions, violations):
-                self._counts = f"{executions:,} runs, {violations:,} violations"
+                self._counts = f"{counted(executions, 'run')}, {counted(violations, 'violation')}"
                 self._update("")
             case ViolationConfirmed(faults, kinds):
                 found = f"{self._standing.subject}: {', '.join(kinds)} by {' + '.join(faults)}"

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TextIO
 
+from bettong.harness.cli.counted import counted
 from bettong.harness.events import (
     Event,
     Finished,
@@ -73,10 +74,10 @@ class Standing:
         """In a few words."""
         if not self.runs:
             return ""
-        some = f"{self.runs} of {self.planned}" if self.planned else str(self.runs)
+        of = f"{self.runs} of " if self.planned else ""
         found = f", {len(self.found)} found" if self.found else ""
         left = f", about {_time(self.left_s)} left" if self.left_s else ""
-        return f"{some} runs{found}{left}"
+        return f"{of}{counted(self.planned or self.runs, 'run')}{found}{left}"
 
     def to_json(self) -> str:
         """One line; times in seconds."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from bettong.harness.cli.counted import counted
 from bettong.lineage.results import Anomaly, Result, of_each_kind
 from bettong.reports.words import VERDICT_SIGN, level_line
 
@@ -70,7 +71,7 @@ def _scenario(result: Result, out: Path | None) -> Iterator[Line]:
             yield Line(f"  faults: {', '.join(example.faults)}")
         yield Line(f"  again: {example.replay}")
     report = f"; report: {out / 'report.html'}" if out is not None else ""
-    yield Line(f"  {len(result.runs)} runs in {result.duration_s:.1f} s{report}")
+    yield Line(f"  {counted(len(result.runs), 'run')} in {result.duration_s:.1f} s{report}")
 
 
 def _anomaly(anomaly: Anomaly) -> str:
@@ -103,7 +104,8 @@ def _query(result: Result) -> Iterator[Line]:
     c = result.coverage
     yield Line("")
     yield Line(
-        f"  {c.executions} runs, {c.injected} with faults, {c.pruned} fault sets folded, "
+        f"  {counted(c.executions, 'run')}, {c.injected} with faults, "
+        f"{counted(c.pruned, 'fault set')} folded, "
         f"{result.duration_s:.0f} s"
     )
 
@@ -120,8 +122,8 @@ def _protocol(result: Result, out: Path | None) -> Iterator[Line]:
     bounds = next(iter(result.assumptions), "")
     yield Line(f"  {bounds}: {coverage.fault_space or 0:,} schedules")
     yield Line(
-        f"  {coverage.executions:,} runs ({coverage.vacuous:,} vacuous, {coverage.violated:,} "
-        f"violations) in {result.duration_s:.1f} s"
+        f"  {counted(coverage.executions, 'run')} ({coverage.vacuous:,} vacuous, "
+        f"{counted(coverage.violated, 'violation')}) in {result.duration_s:.1f} s"
     )
     if out is not None:
         yield Line(f"  report: {out / 'report.html'}")

@@ -44,6 +44,8 @@ def test_where_it_is_not_known_how_much_is_left_nothing_is_promised() -> None:
     standing(Started("Mine", "sink"))
     standing(judged(3, None))
     assert (standing.words(), standing.left_s) == ("3 runs", None)
+    standing(judged(1, None))
+    assert standing.words() == "1 run"
 
 
 def test_each_question_begins_anew() -> None:
