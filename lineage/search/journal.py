@@ -11,15 +11,16 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 from bettong.lineage.faults import FaultSet
+from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Anomaly
 from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import Execution
-from bettong.lineage.search.lineage_table import LineageTable
+from bettong.lineage.search.lineage_table import Entry, LineageTable
 from bettong.lineage.search.question_log import ANSWERED, QuestionLog
 
 
@@ -34,7 +35,7 @@ class Journal:
     """
 
     def __init__(self, path: Path, question: str, system: str = "") -> None:
-        self._known: dict[FaultSet, Execution] = {}
+        self._known: dict[FaultSet, tuple[Execution, Entry]] = {}
         self._table = LineageTable()
         self._log = QuestionLog(path, question, self._take, system)
         self.resumed = len(self._known)
@@ -44,14 +45,19 @@ class Journal:
             self._known.clear()
             self._table = LineageTable()
             return False
-        execution = self._execution(value)
+        entry = self._table.read(_unpacked(value["lineage"]))
+        execution = _execution(value)
         if not execution.blind:
-            self._known[execution.schedule] = execution
+            self._known[execution.schedule] = execution, entry
         return True
 
     def get(self, schedule: FaultSet) -> Execution | None:
         """The execution of a schedule in the interrupted search, if there was one; asked once."""
-        return self._known.pop(schedule, None)
+        known = self._known.pop(schedule, None)
+        if known is None:
+            return None
+        execution, entry = known
+        return replace(execution, lineage=self._table.get(entry))
 
     def on_event(self, event: SearchEvent) -> None:
         """Keep a fresh execution; it is on disk when this returns."""
@@ -67,18 +73,6 @@ class Journal:
         }
         self._log.add(value)
 
-    def _execution(self, value: dict[str, Any]) -> Execution:
-        anomalies = [Anomaly(**{**a, "messages": tuple(a["messages"])}) for a in value["anomalies"]]
-        return Execution(
-            **{
-                **value,
-                "schedule": frozenset(value["schedule"]),
-                "lineage": self._table.read(_unpacked(value["lineage"])),
-                "anomalies": tuple(anomalies),
-                "not_fired": tuple(value["not_fired"]),
-            }
-        )
-
     def end(self) -> None:
         """The question is answered: the next search begins anew."""
         self._log.add(ANSWERED)
@@ -86,6 +80,20 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         self._log.close()
+
+
+def _execution(value: dict[str, Any]) -> Execution:
+    """Without its lineage, which is large."""
+    anomalies = [Anomaly(**{**a, "messages": tuple(a["messages"])}) for a in value["anomalies"]]
+    return Execution(
+        **{
+            **value,
+            "schedule": frozenset(value["schedule"]),
+            "lineage": Lineage(),
+            "anomalies": tuple(anomalies),
+            "not_fired": tuple(value["not_fired"]),
+        }
+    )
 
 
 def _packed(value: dict[str, Any]) -> str:

@@ -76,8 +76,8 @@ class LineageTable:
         new = {"new": self._nodes[nodes:], "new_faults": self._faults[faults:]}
         return {**entry._asdict(), **new}
 
-    def read(self, value: Mapping[str, Any]) -> Lineage:
-        """The lineage of :meth:`write`'s value, in all its orders.
+    def read(self, value: Mapping[str, Any]) -> Entry:
+        """The entry of :meth:`write`'s value.
 
         Raises KeyError, IndexError, TypeError or ValueError when it is not one, or not the next.
         """
@@ -87,7 +87,9 @@ class LineageTable:
             self._add(_Node(id, attributes, tuple(premises), head))
         for id, kind, group, place in value["new_faults"]:
             self._numbered_fault(Fault(id, kind, group, place))
-        return self.get(Entry(*(value[name] for name in Entry._fields)))
+        entry = Entry(*(value[name] for name in Entry._fields))
+        self.get(entry)
+        return entry
 
     def _numbered(self, node: _Node) -> int:
         number = self._number.get(node.id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -25,6 +26,7 @@ from bettong.lineage.protocols.failure_spec import FailureSpec
 from bettong.lineage.protocols.simulator import Simulation
 from bettong.lineage.results import Anomaly, Outcome
 from bettong.lineage.search.executor import BudgetSpentError, Execution
+from bettong.lineage.search.journal import Journal
 from bettong.lineage.search.loop import Budget, search
 from bettong.scenarios.protocols.delivery import Ack, Retry
 
@@ -401,6 +403,28 @@ def test_the_log_answers_instead_of_the_system(tmp_path: Path) -> None:
     assert system.ran == []
     assert again.minimal == first.minimal
     assert again.coverage == first.coverage
+
+
+def test_a_log_that_is_taken_up_has_no_lineage_in_memory_before_it_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    """Thousands of them take gigabytes."""
+    log = tmp_path / "search.jsonl"
+    found = search(Paths(), Bounds(), log=log, question="paths")
+    whole = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(whole[:-1]))
+
+    def lineages() -> int:
+        gc.collect()
+        return sum(isinstance(o, Lineage) and len(o) > 0 for o in gc.get_objects())
+
+    before = lineages()
+    journal = Journal(log, "paths")
+    assert journal.resumed == len(found.executions)
+    assert lineages() == before
+    clean = journal.get(CLEAN)
+    assert clean is not None and clean.lineage.goals
+    journal.close()
 
 
 def test_a_search_that_came_to_its_end_begins_anew(tmp_path: Path) -> None:
