@@ -43,3 +43,10 @@ def test_who_goes_on_is_waited_for_however_long_all_steps_take_together() -> Non
     clock = Clock(steps=5)
     assert clock.signals.next(PATIENCE_S) is None
     assert 0.006 * clock.looks > 6 * PATIENCE_S
+
+
+def test_nobody_waits_for_what_is_known_not_to_come() -> None:
+    signals = Signals()
+    assert signals.next(60, in_vain=lambda: True) is None
+    signals.put("ended", 1)
+    assert signals.next(60, in_vain=lambda: True) == ("ended", 1)
