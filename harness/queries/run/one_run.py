@@ -320,17 +320,19 @@ class OneRun:
         """The next signal; None when drivers do nothing more. One that stands still goes on when
         the one that took over waits for it."""
         signals, patience_s = self._driver.signals, self._workload.patience_s
-        quiet_s, asked = 0.0, frozenset[int]()
-        while self._driver.paused and not self._waited and quiet_s < _LOCKED_S:
+        asked = frozenset[int]()
+        signals.word()
+        while self._driver.paused and not self._waited:
             happened = signals.next(min(patience(_ASKED_S), patience_s), self._waits_for_lock)
             if happened is not None:
                 return happened
-            quiet_s += _ASKED_S
             before, asked = asked, self._proxies.unanswered(self._result.starts[-1])
             has_begun = self._control.has_spoken(DRIVER, self._driver.incarnation)
-            quiet = has_begun and quiet_s >= _LOCKED_S
-            if before & asked or quiet or self._waits_for_lock() or self._stands_at_lock():
+            silent = has_begun and signals.silent_s >= patience(_LOCKED_S)
+            if before & asked or silent or self._waits_for_lock() or self._stands_at_lock():
                 self._lets_go_on()
+            elif signals.silent_s >= patience_s:
+                return None
         return signals.next(patience_s)
 
     def _waits_for_lock(self) -> bool:

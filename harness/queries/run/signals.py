@@ -36,13 +36,18 @@ class Signals:
         """A driver goes on: it has taken a step, or begins."""
         self._last_word = self._clock()
 
+    @property
+    def silent_s(self) -> float:
+        """For how many seconds no driver has said anything."""
+        return self._clock() - self._last_word
+
     def next(
         self, patience_s: float, in_vain: Callable[[], bool] = _never
     ) -> tuple[Signal, int] | None:
-        """The next signal; None when drivers have said nothing at all for so many seconds, or when
-        it is waited for in vain."""
-        self.word()
-        while (left := self._last_word + patience_s - self._clock()) > 0:
+        """The next signal; None when drivers have said nothing at all for so many seconds from now
+        on, or when it is waited for in vain."""
+        begun = self._clock()
+        while (left := max(begun, self._last_word) + patience_s - self._clock()) > 0:
             try:
                 return self._signals.get(timeout=left if in_vain is _never else min(left, _LOOK_S))
             except queue.Empty:
