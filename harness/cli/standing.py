@@ -39,7 +39,7 @@ class Standing:
     found: list[tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
     now: tuple[str, ...] = ()
     _began: float = 0.0
-    _first: float = 0.0
+    _since: tuple[int, float] = (0, 0.0)
 
     def __call__(self, event: Event) -> None:
         """Take in an event."""
@@ -49,11 +49,13 @@ class Standing:
                 self.found, self.now = [], ()
                 self._began = self.clock()
             case RunStarted(_, faults):
-                if not self.runs:
-                    self._first = self.clock()
+                if not (self.runs and faults):
+                    self._since = self.runs, self.clock()
                 self.now = faults
             case RunJudged(number=number, planned=planned):
                 self.runs, self.planned = number, planned
+                if planned is None:
+                    self._since = number, self.clock()
             case ViolationConfirmed(faults, kinds):
                 self.found.append((faults, kinds))
             case Finished():
@@ -65,10 +67,15 @@ class Standing:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds until the end, if the runs that are left take what those before them took."""
+        """Seconds until the end, if the runs that are left take what those with faults took: in
+        those before them Spark is started, and a job has some that are not counted."""
         if not self.runs or self.planned is None:
             return None
-        return (self.clock() - self._first) / self.runs * max(0, self.planned - self.runs)
+        left = max(0, self.planned - self.runs)
+        before, since = self._since
+        if self.runs == before:
+            return None if left else 0.0
+        return (self.clock() - since) / (self.runs - before) * left
 
     def words(self) -> str:
         """In a few words."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from bettong.engine.storage.durability import Keep
 from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
+from bettong.harness.processes.session import session_members
 from bettong.harness.queries.run.host import QueryHost
 from bettong.harness.queries.run.signals import Signals
 from bettong.harness.queries.run.state import copy_state, replace_state
@@ -28,6 +29,7 @@ class DriverControl:
 
     Attributes:
         incarnation: of the driver in charge, counted from 1.
+        still: the processes of drivers that stand still.
         signals: what happened, for the main thread.
     """
 
@@ -45,6 +47,7 @@ class DriverControl:
         self.incarnation = 0
         self.host: QueryHost | None = None
         self.paused: list[QueryHost] = []
+        self.still: frozenset[int] = frozenset()
         self._kept: Path | None = None
         self._lock = threading.Lock()
         self._crashed: set[int] = set()
@@ -99,11 +102,13 @@ class DriverControl:
         assert self.host is not None
         evidence = self.host.pause()
         self.paused.append(self.host)
+        self.still |= frozenset(session_members(self.host.pid))
         self.signals.put("paused", self.incarnation)
         return InjectionOutcome(True, evidence)
 
     def resume(self, node: str) -> str:
         """Let the paused drivers go on: zombies."""
+        self.still = frozenset()
         for host in self.paused:
             host.resume()
         return f"{len(self.paused)} driver(s) went on"

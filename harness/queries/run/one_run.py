@@ -32,6 +32,7 @@ from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.driver_control import DriverControl
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import SparkEnvironment
+from bettong.harness.queries.run.file_locks import FileLocks
 from bettong.harness.queries.run.host import HostPool
 from bettong.harness.queries.run.incarnations import INCARNATION_S, Incarnations, SinkError
 from bettong.harness.queries.run.injector import FaultInjector
@@ -42,6 +43,7 @@ from bettong.harness.queries.run.standing import stands
 from bettong.harness.queries.run.state import Moments, batches_as_cut
 from bettong.harness.queries.run.takeover import own
 from bettong.harness.queries.run.workload import Workload
+from bettong.harness.queries.sink.file_steps import LOCKING
 from bettong.harness.queries.sink.ran_lines import noted
 from bettong.harness.spark.driver import DriverDiedError, JobError
 from bettong.lineage.errors import BettongError
@@ -57,7 +59,9 @@ _LOCKED_S = 20.0
 """A driver that has taken over, begun and then taken no step for so long waits for what the one
 that stands still has locked."""
 _ASKED_S = 5.0
-"""So does one that has asked a server, and gets no answer for so long."""
+"""So does one that has asked a server, and gets no answer for so long, or that takes no step for so
+long where it locks a file, while the one that stands still has locked one. Where the system tells
+who waits for its lock, nothing else has to be waited for."""
 
 
 class OneRun:
@@ -94,6 +98,8 @@ class OneRun:
         self._on_event = on_event
         self._id = spark_environment.next_run()
         self._state = spark_environment.folder / self._id
+        self._locks = FileLocks(self._state)
+        self._operation: object = None
         self._stages = StageNumbers()
         self._files = FileSteps()
         self._moments = Moments()
@@ -239,6 +245,8 @@ class OneRun:
             self._look_past()
         event = own(event) if self._driver.paused else event
         durable = f"{self._moments.digest(self._state)} {self._proxies.request_digest(self._id)}"
+        if event.incarnation == self._driver.incarnation:
+            self._operation = event.detail.get("op")
         if self._progress.comes_on(event, durable):
             self._driver.signals.word()
         detail = {**event.detail, DURABLE: durable, CLOCK: self._proxies.clock()}
@@ -312,17 +320,29 @@ class OneRun:
         """The next signal; None when drivers do nothing more. One that stands still goes on when
         the one that took over waits for it."""
         signals, patience_s = self._driver.signals, self._workload.patience_s
-        quiet_s, asked = 0.0, frozenset[int]()
-        while self._driver.paused and not self._waited and quiet_s < _LOCKED_S:
-            happened = signals.next(min(patience(_ASKED_S), patience_s))
+        asked = frozenset[int]()
+        signals.word()
+        while self._driver.paused and not self._waited:
+            happened = signals.next(min(patience(_ASKED_S), patience_s), self._waits_for_lock)
             if happened is not None:
                 return happened
-            quiet_s += _ASKED_S
             before, asked = asked, self._proxies.unanswered(self._result.starts[-1])
             has_begun = self._control.has_spoken(DRIVER, self._driver.incarnation)
-            if before & asked or (has_begun and quiet_s >= _LOCKED_S):
+            silent = has_begun and signals.silent_s >= patience(_LOCKED_S)
+            if before & asked or silent or self._waits_for_lock() or self._stands_at_lock():
                 self._lets_go_on()
+            elif signals.silent_s >= patience_s:
+                return None
         return signals.next(patience_s)
+
+    def _waits_for_lock(self) -> bool:
+        """Whether a process is known to wait for what a driver that stands still has locked."""
+        return self._locks.waited_for(self._driver.still)
+
+    def _stands_at_lock(self) -> bool:
+        """Whether the driver in charge has come to where it locks a file, and the one that stands
+        still has locked one: SQLite asks for its locks again and again."""
+        return self._operation in LOCKING and self._locks.held_to_write(self._driver.still)
 
     def _lets_go_on(self) -> bool:
         """Have a driver that stands still go on, without which the one that took over does not come
@@ -395,6 +415,7 @@ class OneRun:
         return self._incarnations.start(arguments)
 
     def _starts(self) -> None:
+        self._operation = None
         self._workload.starts(self._driver.incarnation + 1)
         self._stages.restart()
         self._files.restart()

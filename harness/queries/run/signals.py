@@ -8,6 +8,12 @@ from collections.abc import Callable
 from typing import Literal
 
 Signal = Literal["ended", "crashed", "paused", "expired"]
+_LOOK_S = 0.5
+"""So often it is looked whether there is nothing to wait for."""
+
+
+def _never() -> bool:
+    return False
 
 
 class Signals:
@@ -30,12 +36,21 @@ class Signals:
         """A driver goes on: it has taken a step, or begins."""
         self._last_word = self._clock()
 
-    def next(self, patience_s: float) -> tuple[Signal, int] | None:
-        """The next signal; None when drivers have said nothing at all for so many seconds."""
-        self.word()
-        while (left := self._last_word + patience_s - self._clock()) > 0:
+    @property
+    def silent_s(self) -> float:
+        """For how many seconds no driver has said anything."""
+        return self._clock() - self._last_word
+
+    def next(
+        self, patience_s: float, in_vain: Callable[[], bool] = _never
+    ) -> tuple[Signal, int] | None:
+        """The next signal; None when drivers have said nothing at all for so many seconds from now
+        on, or when it is waited for in vain."""
+        begun = self._clock()
+        while (left := max(begun, self._last_word) + patience_s - self._clock()) > 0:
             try:
-                return self._signals.get(timeout=left)
+                return self._signals.get(timeout=left if in_vain is _never else min(left, _LOOK_S))
             except queue.Empty:
-                continue
+                if in_vain():
+                    return None
         return None

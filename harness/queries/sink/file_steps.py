@@ -34,6 +34,9 @@ PRAGMA = "PRAGMA"
 STATEMENTS = frozenset(verb.lower() for verb in (*CHANGING_SQL, PRAGMA, BACKUP))
 """The operations of moments before a statement that is a transaction of its own, or begins one."""
 
+LOCKING = frozenset({LOCK, "begin"}) | STATEMENTS
+"""The operations of moments before a file is locked to be written, by a database as well."""
+
 
 def is_look(event: TraceEvent) -> bool:
     """Whether it comes before the sink's own code looks at files."""

@@ -39,6 +39,25 @@ def test_what_is_left_takes_as_long_as_what_was() -> None:
     assert standing.words() == "4 of 12 runs, 1 found, about 40 s left"
 
 
+def test_runs_without_a_fault_say_nothing_of_how_long_the_others_take() -> None:
+    now = 0.0
+    standing = Standing(clock=lambda: now)
+    standing(Started("Mine", "job"))
+    for number in (1, 2):
+        standing(RunStarted("clean", ()))
+        now += 50.0
+        standing(judged(number, None))
+    standing(RunStarted("two steps a batch", ()))
+    now += 30.0
+    standing(judged(3, 23))
+    assert standing.left_s == 600.0  # as if the third one, made ahead, had taken all that time
+    now += 10.0
+    for number in (4, 5, 6):
+        standing(RunStarted(f"run{number}", CRASH))
+        standing(judged(number, 23))
+    assert standing.left_s == 170.0
+
+
 def test_where_it_is_not_known_how_much_is_left_nothing_is_promised() -> None:
     standing = Standing(clock=lambda: 0.0)
     standing(Started("Mine", "sink"))

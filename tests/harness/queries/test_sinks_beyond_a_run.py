@@ -3,6 +3,7 @@ memory of a process keeps."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,15 @@ from users_sinks import LIBRARY, USERS
 
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.request import Request
+from bettong.harness.queries.run import one_run
 from bettong.harness.queries.run.environment import SparkEnvironments
+from bettong.harness.queries.run.file_locks import LOCKS
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
+HELD = "pause(driver, from batch=1/sink.file=5.rename until after batch=3/commits)"
 THEIRS = """
-import fcntl, sys
+import fcntl, sqlite3, sys
 
 sys.path.append(FOLDER)
 import library_elsewhere
@@ -45,6 +49,17 @@ class Locks(Started):
 class LocksOrFails(Locks):
     how = fcntl.LOCK_EX | fcntl.LOCK_NB
 
+class MarksInAnother(Started):
+    def put(self, folder, batch_id, rows):
+        marks = sqlite3.connect(folder / "marks", isolation_level=None, timeout=600)
+        marks.execute("CREATE TABLE IF NOT EXISTS marks (batch INTEGER PRIMARY KEY)")
+        marks.execute("BEGIN IMMEDIATE")
+        marks.execute("INSERT OR IGNORE INTO marks VALUES (?)", (batch_id,))
+        (folder / f"aside-{batch_id}").write_text(rows)
+        (folder / f"aside-{batch_id}").rename(folder / f"rows-{batch_id}")
+        marks.execute("COMMIT")
+        marks.close()
+
 class Remembers(Started):
     def put(self, folder, batch_id, rows):
         library_elsewhere.append_once(folder / "rows", batch_id, rows)
@@ -66,13 +81,26 @@ def theirs(tmp_path: Path) -> str:
 def test_a_driver_that_does_not_get_a_lock_on_a_file_is_no_end(
     environments: SparkEnvironments, theirs: str, name: str
 ) -> None:
-    held = "pause(driver, from batch=1/sink.file=4.rename until after batch=3/commits)"
-    result = check_one(Request(f"{theirs}:{name}", only=(held,)), environments)
+    result = check_one(Request(f"{theirs}:{name}", only=(HELD,)), environments)
     assert (result.verdict, result.reason) == (
         "valid",
         f"{name} is effectively-once as far as this one fault set shows",
     )
-    assert "the one that took over waited for it" in result.runs[0].evidence[held]
+    assert "the one that took over waited for it" in result.runs[0].evidence[HELD]
+
+
+@pytest.mark.skipif(not LOCKS.exists(), reason="only Linux tells of locks")
+@pytest.mark.parametrize("name", ["Locks", "MarksInAnother"])
+def test_who_is_known_to_wait_for_a_lock_need_not_be_silent_for_long(
+    environments: SparkEnvironments,
+    theirs: str,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(one_run, "_LOCKED_S", math.inf)
+    result = check_one(Request(f"{theirs}:{name}", only=(HELD,)), environments)
+    assert result.verdict == "valid", result.reason
+    assert "the one that took over waited for it" in result.runs[0].evidence[HELD]
 
 
 def test_what_a_module_elsewhere_remembers_dies_with_the_driver(

@@ -43,3 +43,21 @@ def test_who_goes_on_is_waited_for_however_long_all_steps_take_together() -> Non
     clock = Clock(steps=5)
     assert clock.signals.next(PATIENCE_S) is None
     assert 0.006 * clock.looks > 6 * PATIENCE_S
+
+
+def test_nobody_waits_for_what_is_known_not_to_come() -> None:
+    signals = Signals()
+    assert signals.next(60, in_vain=lambda: True) is None
+    signals.put("ended", 1)
+    assert signals.next(60, in_vain=lambda: True) == ("ended", 1)
+
+
+def test_silence_ends_with_each_word_however_often_it_is_waited_for() -> None:
+    now = [0.0]
+    signals = Signals(lambda: now[0])
+    for now[0] in (1.0, 2.0, 3.0):
+        assert signals.next(0) is None
+    assert signals.silent_s == 3.0
+    signals.word()
+    now[0] = 5.0
+    assert signals.silent_s == 2.0
