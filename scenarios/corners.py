@@ -243,6 +243,14 @@ REPARTITIONED = replace(
     classes={"protocol": "bettong.scenarios.corners:OtherPartitions"},
 )
 
+REPARTITIONED_TO_FILES = replace(
+    REPARTITIONED,
+    name="counting_repartitioned_to_files",
+    title="sums in 2 batches, each of which becomes a file, with one state partition more after "
+    "each restart",
+    outputs="files",
+)
+
 AHEAD = replace(
     COUNTING,
     name="counting_ahead",
@@ -408,6 +416,7 @@ SCENARIOS: Sequence[Scenario] = (
     SWITCHES,
     AHEAD,
     REPARTITIONED,
+    REPARTITIONED_TO_FILES,
     CHANGED,
     RENAMED,
     RESCALED,

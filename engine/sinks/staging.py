@@ -22,6 +22,7 @@ from bettong.engine.storage.sealed import sealed, unsealed
 from bettong.lineage.errors import BettongError, UsageError
 
 _EPOCH = re.compile(r"epoch-(\d+)")
+_STAGED = re.compile(r"e(\d+)-")
 _REMEDY = "restore it from a copy, or remove it once no driver writes there"
 
 
@@ -38,8 +39,11 @@ class Staging:
     disk: Disk
 
     def open(self, application: str, epoch: int) -> None:
-        """Begin an epoch and drop what others have staged. Raises FencedError when a newer one
-        has begun, UsageError when the directory is another application's."""
+        """Begin an epoch and drop what older ones have staged. Raises FencedError when a newer one
+        has begun, UsageError when the directory is another application's.
+
+        What newer ones have staged is theirs: they may begin when this one has looked for them.
+        """
         for path in (self._epochs, self._staged):
             self.disk.make_directory(path)
         for name in filter(_EPOCH.fullmatch, self.disk.names(self._epochs)):
@@ -48,7 +52,7 @@ class Staging:
                 raise UsageError(f"{self.directory} holds the output of {owner}: take another")
         self.check_epoch(epoch)
         replace_file(self._epochs / f"epoch-{epoch}", sealed(application), self.disk)
-        self._sweep(lambda name: not name.startswith(f"e{epoch}-"))
+        self._sweep(lambda name: _epoch_of(name) < epoch)
 
     def application(self, epoch: int) -> str:
         """Whose an epoch is that has been opened."""
@@ -126,3 +130,9 @@ class Staging:
     def _remove(self, path: Path) -> None:
         with suppress(FileNotFoundError):
             self.disk.remove(path)
+
+
+def _epoch_of(staged: str) -> int:
+    """By which epoch a file was staged; 0 for what none has."""
+    found = _STAGED.match(staged)
+    return int(found[1]) if found else 0

@@ -235,6 +235,10 @@ class RunControl:
                 self._injection.release(taken.held)
             self._order.fired([planned.fault.points[0] for planned in starts])
             self._let_pass(planned.fault for planned in ends if planned.fault.steps_first)
+            standing = [planned for planned in starts if planned.fault.holds_step]
+            self._stand_still(event, standing)
+            if standing and self._gate.is_dead(event.node, event.incarnation):
+                return None
         if slow:
             self._order.hold()
             if self._gate.is_dead(event.node, event.incarnation):

@@ -263,6 +263,11 @@ class Fault(ABC):
         return False
 
     @property
+    def holds_step(self) -> bool:
+        """Whether the step before which it begins is taken only when this has ended."""
+        return False
+
+    @property
     def recurs(self) -> bool:
         """Whether it hits the same process each time that it comes to that moment again."""
         return False

@@ -307,9 +307,11 @@ class Carried:
         sent = {stream: len(self.messages[stream]) for stream in scenario.senders}
         noted = {stream: sent[stream] for stream in to_be_noted(scenario.senders, faults)}
         disturbed = power_was_cut or bool(faults)
+        is_left = self._asked.again is None
+        own = [name for name in scenario.servers if is_left and name not in scenario.classes]
         found = [
             *check_sent(layout, noted),
-            *check_logs(layout, sent, undisturbed=not disturbed),
+            *check_logs(layout, sent, undisturbed=not disturbed, not_started=own),
             *check_fences(layout, self.application, scenario.outputs),
             *check_notes(layout),
             *check_numbers(layout, self.messages if scenario.inputs == "folder" else ()),

@@ -15,7 +15,7 @@ from bettong.harness.conductor.fault_status import Injected
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.kinds import Storage
 from bettong.harness.faults.point import DRIVER
-from bettong.harness.faults.step_ids import StepId
+from bettong.harness.faults.step_ids import FAULT, NODE_START, StepId
 from bettong.lineage.trace import TraceEvent
 
 
@@ -174,3 +174,19 @@ def is_fenced(events: Iterable[TraceEvent], node: str, incarnation: int) -> bool
         if id.shape == "epoch=N/take" and event.detail.get("taken"):
             newest = max(newest, (id.epoch or 0, event.incarnation))
     return newest[1] != incarnation
+
+
+def last_beside_another(
+    events: Iterable[TraceEvent], node: str, incarnation: int
+) -> TraceEvent | None:
+    """The last that one start of a node has told, if another one, which it has replaced, went on
+    beside it: they write into one log, whose end is of either. None where none did."""
+    own, beside = None, False
+    for event in events:
+        if event.node != node or event.step.startswith((FAULT, NODE_START)):
+            continue
+        if event.incarnation == incarnation:
+            own = event
+        else:
+            beside = beside or own is not None
+    return own if beside else None

@@ -20,7 +20,7 @@ from bettong.harness.cluster.nodes import NodeError, last_words
 from bettong.harness.cluster.scenario_cluster import RunCluster
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.processes.patience import patience
-from bettong.harness.runs.contracts import Excuses, is_fenced
+from bettong.harness.runs.contracts import Excuses, is_fenced, last_beside_another
 from bettong.lineage.errors import BettongError
 from bettong.lineage.results import Anomaly
 from bettong.lineage.trace import TraceEvent
@@ -185,13 +185,16 @@ class Course:
         return True
 
     def _has_died(self, name: str, status: int) -> None:
-        words = last_words(self._cluster.nodes[name].log)
-        fenced = is_fenced(self._control.events, name, self._cluster.nodes[name].incarnation)
+        node, events = self._cluster.nodes[name], self._control.events
+        words, last = last_words(node.log), self._control.last_steps().get(name)
+        own = last_beside_another(events, name, node.incarnation)
+        if own is not None:
+            words, last = own.detail.get("error", words), f"{own.phase} {own.step}"
+        fenced = is_fenced(events, name, node.incarnation)
         excused = self._excuses.why(name, status, self._control.injected, fenced, words)
         why = f": {excused}" if excused else ""
         self.notes.append(f"{name} ended with status {status} and was started again{why}")
         if not excused:
-            last = self._control.last_steps().get(name)
             self.died.setdefault(name, died(name, status, words, last))
         try:
             self._cluster.supervise(name)

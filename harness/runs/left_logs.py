@@ -4,14 +4,14 @@ a commit. A mistake in what is written down shows in no output until a restart f
 that needs it; in the log it is there at once.
 
 Whoever opens a log repairs it, so copies are read. What cannot be read is left to its server, which
-says so when it is started again.
+says so when it is started again, if it is.
 """
 
 from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,20 +26,34 @@ _LAST_SEGMENTS = 2
 
 
 def check_logs(
-    layout: Layout, sent: Mapping[str, int], *, undisturbed: bool = False
+    layout: Layout,
+    sent: Mapping[str, int],
+    *,
+    undisturbed: bool = False,
+    not_started: Collection[str] = (),
 ) -> tuple[Anomaly, ...]:
-    """A StateDivergence for each stream that the gateway does not have whole, a Leak for each kind
-    of thing that a log keeps.
+    """A StateDivergence for each stream that the gateway does not have whole and each log that its
+    server could not start from, a Leak for each kind of thing that a log keeps.
 
     Args:
         layout: of the run, of which every sender and batch has come to its end.
         sent: how many messages each stream has, all of them acknowledged.
         undisturbed: no fault was to fire.
+        not_started: servers that nobody starts again, so that they cannot say themselves what they
+            could not start from. Only such as write what the engine's own do: others may write
+            what is theirs alone to read.
     """
-    return (*_journals(layout.gateway / "streams", sent, undisturbed), *_ledgers(layout.receiver))
+    damaged: list[Anomaly] = []
+    found = (
+        *_journals(layout.gateway / "streams", sent, undisturbed, damaged),
+        *_ledgers(layout.receiver, damaged),
+    )
+    return (*found, *(a for a in damaged if a.seen["server"] in not_started))
 
 
-def _journals(streams: Path, sent: Mapping[str, int], undisturbed: bool) -> Iterator[Anomaly]:
+def _journals(
+    streams: Path, sent: Mapping[str, int], undisturbed: bool, damaged: list[Anomaly]
+) -> Iterator[Anomaly]:
     folders = _folders(streams)
     for stream in sorted(sent.keys() - {folder.name for folder in folders}) if folders else ():
         yield _not_noted(stream, sent[stream], 0, False)
@@ -47,7 +61,8 @@ def _journals(streams: Path, sent: Mapping[str, int], undisturbed: bool) -> Iter
         with copied(folder) as copy:
             try:
                 journal = Journal(copy, folder.name)
-            except BettongError:
+            except BettongError as e:
+                damaged.append(_cannot_be_opened("gateway", folder.name, e, copy))
                 continue
             journal.close()
         number = sent.get(folder.name)
@@ -77,13 +92,24 @@ def _not_noted(stream: str, number: int, end: int, ended: bool) -> Anomaly:
     )
 
 
-def _ledgers(receiver: Path) -> Iterator[Anomaly]:
+def _cannot_be_opened(server: str, log: str, why: BettongError, copy: Path) -> Anomaly:
+    said = str(why).replace(f"{copy}/", "").replace(str(copy), log)
+    return Anomaly(
+        "StateDivergence",
+        expected={"server": server, "starts from": log},
+        seen={"server": server, "says": said},
+        note=f"the {server} could not be started again: {said}",
+    )
+
+
+def _ledgers(receiver: Path, damaged: list[Anomaly]) -> Iterator[Anomaly]:
     """Every batch is committed, and an epoch that begins drops what older ones have staged."""
     for folder in _folders(receiver):
         with copied(folder) as copy:
             try:
                 ledger = Ledger(copy, folder.name)
-            except BettongError:
+            except BettongError as e:
+                damaged.append(_cannot_be_opened("receiver", folder.name, e, copy))
                 continue
             ledger.close()
         if ledger.staged:

@@ -9,6 +9,7 @@ import shutil
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from folder_sink import FolderSink
@@ -17,6 +18,7 @@ from bettong.engine import Application, application, interpret, source, steps
 from bettong.engine.address import Address
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol
+from bettong.engine.batching import BY_NUMBER
 from bettong.engine.config import RunConfig
 from bettong.engine.endpoints import TcpSink
 from bettong.engine.errors import AheadError, FencedError, MissingError
@@ -86,6 +88,18 @@ class Dropping(FileSource):
 
     def release(self, upto: int, step_id: str, causes: Iterable[str]) -> None:
         self.path.with_suffix(".released").write_text(str(upto))
+
+
+class EndsMeanwhile(FileSource):
+    """Has its last messages, and its end, when a driver has looked for a batch in vain."""
+
+    has_looked: ClassVar[bool] = False
+
+    def extent(self, upto: int, wait: float) -> Extent:
+        if not EndsMeanwhile.has_looked:
+            EndsMeanwhile.has_looked = True
+            return Extent(1, False)
+        return super().extent(upto, wait)
 
 
 class StopsBeforeCommit(BatchProtocol):
@@ -203,6 +217,21 @@ def test_its_steps_are_those_of_the_contract(config: RunConfig, tmp_path: Path) 
     assert of_batch[-1] == "batch=2/state.manifest"
     assert any(s.endswith("/state.write") for s in of_batch)
     assert len(taken) == len(set(taken))
+
+
+def test_a_stream_that_ends_when_a_batch_was_looked_for_in_vain_is_read_to_its_end(
+    config: RunConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That nothing could be planned says nothing of what has come since."""
+    monkeypatch.setattr(EndsMeanwhile, "has_looked", False)
+    (lines,) = config.sources.values()
+    assert isinstance(lines, FileSource)
+    late = dataclasses.replace(
+        config, sources={"lines": EndsMeanwhile(lines.path)}, batch_wait_s=BY_NUMBER
+    )
+    assert run_in_process(app, late) == 3
+    assert EndsMeanwhile.has_looked
+    assert rows(late) == expected()
 
 
 def test_numbers_out_of_range_are_refused(config: RunConfig) -> None:

@@ -37,6 +37,10 @@ _UNDER_OWN_NAME = frozenset({"batch=N/state.manifest"})
 """What a driver makes, when it has looked whether it was replaced, under a name that nobody else
 gives: what its successor made stays, and the two stand beside each other."""
 
+_STAGES = frozenset({"sink.open", "sink.prepare"})
+"""What a driver does to files of a sink before it commits, when it has looked whether another epoch
+has begun there: no server keeps the two apart."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pause(Fault):
@@ -180,7 +184,9 @@ class Pause(Fault):
         amid it; a server goes on when the client that has asked for this step is about to ask
         again. Amid a step the driver has looked whether something is there, and makes it when its
         successor has; or whether it has a successor, and makes what that one goes without when it
-        has done all its work, or when it has looked what there is and is about to begin."""
+        has done all its work, or when it has looked what there is and is about to begin; or whether
+        another epoch has begun at a sink of files, and writes there when its successor has staged
+        all and is about to commit."""
         start = Point(step.step, "before", step.number)
         if premise == "lives after":
             made, call = Point(step.step, "after", step.number + 1), _making(step)
@@ -189,6 +195,9 @@ class Pause(Fault):
                 yield cls(step.node, start, None if own else made, replace=True, call=call)
                 if own and (opened := run.opened_next(step)) is not None:
                     yield cls(step.node, start, opened, replace=True, call=call)
+            commit, written = _commit_of(step), _writing(step)
+            if step.node == DRIVER and commit is not None and written:
+                yield cls(step.node, start, commit, replace=True, call=written)
         elif premise == "ends":
             yield cls(step.node, start)
         elif step.node == DRIVER:
@@ -215,8 +224,28 @@ def _met_at(step: StepId, number: int) -> Iterable[Point]:
         yield Point(f"batch={step.batch}/p=0/a=0/source.read", "before", number + 1)
         yield Point(str(step), "before", number + 1)
     if step.shape == "epoch=N/sink.open" and step.epoch == 1:
-        name = f"/{step.name}" if step.name else ""
-        yield Point(f"batch=0/sink.commit{name}", "before")
+        yield _commit(0, step)
+
+
+def _commit_of(step: TakenStep) -> Point | None:
+    """Where the next driver is about to commit what it has staged at the sink to which a step
+    does something before; None for other steps."""
+    id = StepId.parse(step.step)
+    if id.unnamed.rpartition("/")[2] not in _STAGES:
+        return None
+    if id.batch is None:
+        return _commit(0, id) if id.epoch == 1 else None
+    return _commit(id.batch, id)
+
+
+def _commit(batch: int, at: StepId) -> Point:
+    """Where a batch is committed at the sink that a step is at."""
+    return Point(f"batch={batch}/sink.commit{f'/{at.name}' if at.name else ''}", "before")
+
+
+def _writing(step: TakenStep) -> int:
+    """Of a step's calls to the disk the one by which it begins a file; 0 for none."""
+    return next((call.number for call in step.calls if call.operation == "open"), 0)
 
 
 def _making(step: TakenStep) -> int:

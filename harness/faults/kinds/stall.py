@@ -24,8 +24,11 @@ class Stall(Fault):
     request from being served, that never comes. Or it goes on when the second request waits for it
     too, and where none does, last of all.
 
+    Or it stands still before the step, with a request that it has read and no lock, and goes on
+    right before what has been asked for once more.
+
     Attributes:
-        call: before which call.
+        call: before which call; 0: at the beginning of the step.
         until: that moment, or the one at which the second request begins.
         meets: whether it goes on when, from then on, nobody can go on without it, or all others
             have done their work.
@@ -33,8 +36,8 @@ class Stall(Fault):
 
     kind: ClassVar[str] = "stall"
     bound: ClassVar[str] = PAUSE
-    needed: ClassVar[tuple[str, ...]] = ("node", "at", "call", "until")
-    optional: ClassVar[tuple[str, ...]] = ("meets",)
+    needed: ClassVar[tuple[str, ...]] = ("node", "at", "until")
+    optional: ClassVar[tuple[str, ...]] = ("call", "meets")
     premises: ClassVar[tuple[Premise, ...]] = ("ends",)
     reports: ClassVar[str] = DISK_STALL
 
@@ -47,19 +50,25 @@ class Stall(Fault):
     @property
     def id(self) -> str:
         end = f"met by {self.until}" if self.meets else f"until {self.until}"
-        return f"stall({self.node}, {self.at.place}, call {self.call} {end})"
+        which = f", call {self.call}" if self.call else ""
+        return f"stall({self.node}, {self.at.place}{which} {end})"
 
     @classmethod
     def parse(cls, entry: Entry) -> Stall:
         until, meets = entry.point("until"), entry.flag("meets", False)
-        return cls(entry.text("node"), entry.place("at"), entry.count("call"), until, meets)
+        call = entry.count("call") if "call" in entry or meets else 0
+        return cls(entry.text("node"), entry.place("at"), call, until, meets)
 
     def to_dict(self) -> dict[str, Any]:
         meets = {"meets": True} if self.meets else {}
         until = self.until.short
-        return {"node": self.node, "at": self.at.place, "call": self.call, "until": until, **meets}
+        which = {"call": self.call} if self.call else {}
+        return {"node": self.node, "at": self.at.place, **which, "until": until, **meets}
 
     def describe(self) -> str:
+        if not self.call:
+            start = moment(self.at)
+            return f"a thread of the {self.node} stood still {start} until {moment(self.until)}"
         while_ = moment(self.at).partition(" ")[2]
         end = f"the step had been taken once more, or {moment(self.until)}"
         if self.meets:
@@ -73,6 +82,8 @@ class Stall(Fault):
     def points(self) -> tuple[Point, ...]:
         if self.meets:
             return (self.at,)
+        if not self.call:
+            return (self.at, self.until)
         once_more = replace(self.at, phase="after", occurrence=self.at.occurrence + 1)
         return (self.at, self.until, once_more)
 
@@ -109,7 +120,15 @@ class Stall(Fault):
 
     @property
     def holds_thread(self) -> bool:
-        return True
+        return self.call > 0
+
+    @property
+    def holds_step(self) -> bool:
+        return not self.call
+
+    @property
+    def steps_first(self) -> int:
+        return int(not self.call)  # who has come once more would overtake it as if it were dead
 
     @property
     def leaves_step(self) -> bool:
@@ -118,10 +137,12 @@ class Stall(Fault):
     def begin(self, run: RunActuator) -> Begun | None:
         if self.node != run.node:
             return None  # another node takes this step
+        if not self.call:
+            return Begun("stood still")
         return Begun("", answer=Go(hold=self.call))
 
     def reported(self, event: TraceEvent, run: RunActuator) -> Begun | None:
-        if event.step != f"{self.reports}{self.at.step}":
+        if not self.call or event.step != f"{self.reports}{self.at.step}":
             return None
         operation, path = event.detail.get("operation"), event.detail.get("path")
         return Begun(f"stood still before call {self.call}, {operation} of {path}")
@@ -133,7 +154,8 @@ class Stall(Fault):
         within the lock of the next. Who asks again has given up waiting when it goes on, and what
         it has asked for is done all the same; or it is answered by somebody who had looked how
         things were before it had to wait; or it has got all that it wanted, and what comes late
-        meets what was made of that."""
+        meets what was made of that. Or a request was read before its client gave it up, and is
+        carried out when the same client has been let in anew and has asked again."""
         syncs = _before_syncs(step.calls)
         if syncs and (again := run.tried_again(step)) is not None:
             at = Point(step.step, "before", step.number)
@@ -141,6 +163,7 @@ class Stall(Fault):
             for sync in syncs:
                 yield cls(step.node, at, sync, third)
             yield cls(step.node, at, syncs[0], again, meets=True)
+            yield cls(step.node, at, 0, replace(at, occurrence=at.occurrence + 1))
 
 
 def _before_syncs(calls: Sequence[DiskCall]) -> list[int]:

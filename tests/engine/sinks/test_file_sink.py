@@ -117,3 +117,21 @@ def test_a_zombie_that_passed_the_fence_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):  # epoch 2 has swept away what it had staged
         zombie.commit(1, 0, {0: 0}, QUIET)
     assert [found["id"] for found in read_rows(tmp_path / "out")] == [row(0, 0).id]
+
+
+def test_a_zombie_that_begins_its_epoch_late_leaves_what_its_successor_has_staged(
+    tmp_path: Path,
+) -> None:
+    class Slow(type(OS_DISK)):  # type: ignore[misc]
+        """Lets the next epoch begin and stage just before this one is there."""
+
+        def rename(self, source: Path, target: Path) -> None:
+            if target.name == "epoch-1":
+                new.open("app", 2, QUIET)
+                new.prepare(2, 0, 0, 0, [row(0, 0)], QUIET)
+            super().rename(source, target)
+
+    new = FileSink(tmp_path)
+    FileSink(tmp_path, Slow()).open("app", 1, QUIET)
+    new.commit(2, 0, {0: 0}, QUIET)
+    assert [found["id"] for found in read_rows(tmp_path)] == [row(0, 0).id]

@@ -200,6 +200,44 @@ def test_a_thread_that_stalls_ends_with_its_process(
     thread.join()
 
 
+AT_ITS_BEGINNING = Stall("a", Point("write"), 0, Point("write", "before", 2))
+
+
+def test_a_thread_that_stalls_at_the_beginning_of_a_step_is_ahead_of_who_asks_again() -> None:
+    run = Run(AT_ITS_BEGINNING)
+    order: list[str] = []
+
+    def take(thread: int) -> None:
+        run.at("write", thread=thread)
+        order.append(f"{thread} begins")
+        run.at("write", "after", thread=thread)
+
+    first = threading.Thread(target=take, args=(1,))
+    first.start()
+    while not any(event.step == f"fault/{AT_ITS_BEGINNING.id}" for event in run.control.events):
+        first.join(0.001)
+    run.take("other", thread=3)
+    assert not order and run.fired()
+    take(2)
+    first.join()
+    assert order == ["1 begins", "2 begins"]
+    assert run.fired(AT_ITS_BEGINNING)
+
+
+def test_a_thread_that_stalls_at_the_beginning_of_a_step_ends_with_its_process() -> None:
+    run = Run(AT_ITS_BEGINNING)
+    answers: list[Go | None] = []
+    thread = threading.Thread(target=lambda: answers.append(run.at("write")))
+    thread.start()
+    while not any(event.step == f"fault/{AT_ITS_BEGINNING.id}" for event in run.control.events):
+        thread.join(0.001)
+    run.control.has_died("a", 1)
+    run.control.note(TraceEvent("node.start/a", "after", "a", 2))
+    thread.join()
+    assert answers == [None]
+    run.control.close()
+
+
 def test_nobody_has_stalled_who_did_not_come_to_the_call() -> None:
     run = Run(STALL)
     run.at("write")

@@ -51,6 +51,7 @@ faults = st.one_of(
     st.builds(f.PowerCut, nodes, moments, st.just(0), keeps),
     st.builds(f.CrashWriting, nodes, places, st.integers(1, 9)),
     st.builds(f.Stall, nodes, places, st.integers(1, 9), moments, st.booleans()),
+    st.builds(f.Stall, nodes, places, st.just(0), moments),
     st.builds(f.Storage, moments, st.sampled_from(["ENOSPC", "EIO"])),
     st.builds(
         f.Storage,

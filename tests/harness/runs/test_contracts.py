@@ -8,7 +8,7 @@ from bettong.harness.conductor.fault_status import Injected
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.kinds import Crash, Cut, Omit, Pause, PowerCut, Storage
 from bettong.harness.faults.point import Point
-from bettong.harness.runs.contracts import Excuses, is_fenced
+from bettong.harness.runs.contracts import Excuses, is_fenced, last_beside_another
 from bettong.lineage.trace import TraceEvent
 
 AT = Point("batch=0/commits")
@@ -100,3 +100,12 @@ def test_on_spark_a_driver_ends_too_when_a_zombie_has_written_what_it_was_to_wri
     begun, zombies = taken(2, 2), TraceEvent("batch=2/offsets", "after", "driver", 1)
     assert not is_fenced([taken(1, 1), older, begun], "driver", 2)
     assert is_fenced([taken(1, 1), older, begun, zombies], "driver", 2)
+
+
+def test_what_a_driver_has_told_last_is_not_what_the_one_has_that_it_has_replaced() -> None:
+    zombies = TraceEvent("batch=0/p=0/a=0/sink.prepare", "failed", "driver", 1)
+    ended = TraceEvent("batch=0/sink.commit", "failed", "driver", 2, detail={"error": "missing"})
+    held = TraceEvent("fault/pause(driver)", "after", "driver")
+    assert last_beside_another([taken(1, 1), taken(2, 2), ended, held], "driver", 2) is None
+    assert last_beside_another([taken(1, 1), taken(2, 2), ended, zombies], "driver", 2) is ended
+    assert last_beside_another([taken(1, 1)], "driver", 2) is None

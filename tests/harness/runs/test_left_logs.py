@@ -102,3 +102,24 @@ def test_a_log_that_cannot_be_read_is_left_to_its_server(tmp_path: Path) -> None
     for segment in layout.gateway.rglob("segment-*.log"):
         segment.write_bytes(b"?")
     assert check_logs(layout, SENT) == ()
+
+
+def test_a_log_that_its_server_cannot_start_from_is_told_where_nobody_starts_it(
+    tmp_path: Path,
+) -> None:
+    layout = Layout(tmp_path)
+    journal(layout, 3)
+    Ledger(layout.receiver / "counts", "counts").close()
+    for log in (layout.gateway / "streams" / "lines", layout.receiver / "counts" / "log"):
+        last = sorted(log.glob("segment-*.log"))[-1]
+        last.write_bytes(b"?" + last.read_bytes()[1:])
+    assert check_logs(layout, SENT) == ()  # the servers say so themselves
+    (of_one,) = check_logs(layout, SENT, not_started=["receiver"])
+    assert of_one.note is not None
+    assert of_one.note.startswith("the receiver")
+    found = check_logs(layout, SENT, not_started=["gateway", "receiver"])
+    assert [anomaly.kind for anomaly in found] == ["StateDivergence"] * 2
+    for anomaly, server in zip(found, ("gateway", "receiver"), strict=True):
+        assert anomaly.note is not None
+        assert anomaly.note.startswith(f"the {server} could not be started again: ")
+        assert "is not a segment of a log: damaged at byte 0" in anomaly.note

@@ -108,6 +108,42 @@ def test_a_driver_has_looked_whether_it_was_replaced_and_publishes_when_all_is_d
     ]
 
 
+@pytest.mark.parametrize(
+    ("step", "until"),
+    [
+        ("epoch=1/sink.open", "batch=0/sink.commit"),
+        ("epoch=1/sink.open/sums", "batch=0/sink.commit/sums"),
+        ("batch=1/p=0/a=0/sink.prepare", "batch=1/sink.commit"),
+        ("batch=1/p=0/a=0/sink.prepare/sums", "batch=1/sink.commit/sums"),
+    ],
+)
+def test_a_driver_has_looked_at_a_sink_of_files_and_writes_when_its_successor_is_about_to_commit(
+    step: str, until: str
+) -> None:
+    taken = SimpleNamespace(step=step, number=1, node="driver", calls=RENAMED)
+    found = list(Pause.leaves("lives after", taken, SimpleNamespace()))  # type: ignore[arg-type]
+    assert [pause.id for pause in found] == [
+        f"pause(driver, from {step}, call 1 until {until}, replaced)"
+    ]
+    assert found[0].variety == "within, beside"
+
+
+@pytest.mark.parametrize(
+    ("step", "calls"),
+    [
+        ("epoch=1/sink.open", []),  # at a receiver, which writes itself
+        ("epoch=2/sink.open", RENAMED),
+        ("batch=1/p=0/a=0/sink.prepare", []),
+        ("batch=1/p=0/a=0/state.write", RENAMED),
+    ],
+)
+def test_where_a_driver_writes_no_files_of_a_sink_it_does_not_go_on_within_a_step(
+    step: str, calls: Sequence[DiskCall]
+) -> None:
+    taken = SimpleNamespace(step=step, number=1, node="driver", calls=calls)
+    assert not list(Pause.leaves("lives after", taken, SimpleNamespace()))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("sinks", [("",), ("/shown", "/counted")])
 def test_it_publishes_and_commits_when_its_successor_has_looked_and_is_about_to_begin(
     sinks: Sequence[str],
@@ -185,5 +221,6 @@ def test_a_thread_stands_still_before_it_waits_for_each_file_that_it_has_written
             f"stall(receiver, {step}, call {call} met by before batch=1/sink.commit#2)"
             for call in stalls[:1]
         ),
+        *(f"stall(receiver, {step} until before {step}#2)" for _ in stalls[:1]),
     ]
     assert len({stall.variety for stall in found}) == len(found)  # each has a turn of its own
