@@ -53,6 +53,14 @@ MUTANTS: Sequence[Scenario] = (
     ),
     mutant(
         COUNTING,
+        "gateway_takes_from_old_connections",
+        "the gateway takes what it has read from a connection that a newer one has replaced",
+        "gateway",
+        "gateways:TakesFromOldConnections",
+        "Look, within the lock of the stream, whether a frame comes from its newest connection.",
+    ),
+    mutant(
+        COUNTING,
         "gateway_looks_before_taking_over",
         "the gateway looks how far a stream is before it takes it from its sender's old connection",
         "gateway",

@@ -99,6 +99,18 @@ class TakesStaleFrames(Gateway):
     stream_class = _TakesEverything
 
 
+class _TakesFromAnyConnection(Stream):
+    def _check(self, sender: Connection, first: int) -> None:
+        super()._check(self.sender or sender, first)
+
+
+class TakesFromOldConnections(Gateway):
+    """Looks whether a frame is the next one, and not whether it comes from the stream's newest
+    connection."""
+
+    stream_class = _TakesFromAnyConnection
+
+
 class _LooksBeforeTakingOver(Stream):
     found = 0
 
