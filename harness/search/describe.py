@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from bettong.harness.checkers.kinds import kind_of
 from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.step_ids import FAULT
 from bettong.lineage.results import Anomaly
+from bettong.lineage.trace import TraceEvent
 
 _NAMED = 4
+
+
+def as_they_fired(faults: Sequence[Fault], events: Iterable[TraceEvent]) -> list[Fault]:
+    """Faults in the order in which they fired in a run; last those that its trace does not name."""
+    fired = [e.step.removeprefix(FAULT) for e in events if e.step.startswith(FAULT)]
+    return sorted(faults, key=lambda f: fired.index(f.id) if f.id in fired else len(fired))
 
 
 def counterexample_words(

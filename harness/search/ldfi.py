@@ -19,7 +19,7 @@ from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import CRASH_MODEL, Campaign
 from bettong.harness.runs.spared_jvm import spared_jvms
 from bettong.harness.search.bounds import SearchBounds
-from bettong.harness.search.describe import counterexample_words
+from bettong.harness.search.describe import as_they_fired, counterexample_words
 from bettong.harness.search.durable import MOST_WAYS
 from bettong.harness.search.executor import Likely, ScenarioExecutor
 from bettong.harness.search.lasting import lasting
@@ -347,11 +347,11 @@ def _counterexample(
 
 
 def _words(campaign: Campaign, schedule: Schedule, found: Execution) -> str:
-    words = counterexample_words(schedule.faults, found.anomalies, found.details.get("again", ""))
     trace = campaign.out / found.trace if found.trace else None
-    if trace is None or not trace.exists():
-        return words
-    how = mechanism(read_trace(trace), found.anomalies)
+    events = list(read_trace(trace)) if trace is not None and trace.exists() else []
+    faults = as_they_fired(schedule.faults, events)
+    words = counterexample_words(faults, found.anomalies, found.details.get("again", ""))
+    how = mechanism(events, found.anomalies) if events else []
     return f"{words} In the trace: {'; '.join(how)}." if how else words
 
 
