@@ -76,12 +76,14 @@ class Occurrence:
     @property
     def records(self) -> Counter[tuple[str, str]]:
         """What it has left for those who read it later, on its node's disk: each operation with its
-        file, how often; of a server, whose memory outlives those who ask, also that it has answered
-        at all, which is not what it has written in another try."""
-        left = Counter((c.operation, c.file) for c in self.calls if c.operation in _LEAVES)
-        if left or self.ended is None:
-            return left  # a step that has failed may have got halfway
-        return Counter([_ANSWERED] if self.id.is_noted_by_spark or self.answers_a_request else ())
+        file, how often, also what its thread has done after it; of a server, whose memory outlives
+        those who ask, also that it has answered at all, which is not what it has written in another
+        try. A step that has failed may have got halfway."""
+        left, later = _left(self.calls), _left(self.later_calls)
+        noted = self.id.is_noted_by_spark or self.answers_a_request
+        if not left and self.ended is not None and noted:
+            left = Counter([_ANSWERED])
+        return left + later if later else left
 
     @property
     def answers_a_request(self) -> bool:
@@ -196,7 +198,9 @@ class _Reader:
         report = event.detail.get("disk")
         if report is None:
             return
-        here = self._own[event.node, event.incarnation, event.step]
+        here = self._own.get((event.node, event.incarnation, event.step))
+        if here is None:
+            return  # it has ended without having begun, which is told
         if report["more"]:
             unread = f"{here.name}: {report['more']} disk calls before it are not reported"
             self._reading.unread.append(unread)
@@ -348,6 +352,10 @@ class _Reader:
         tasks = (o.id for o in self._latest.values() if o.id.is_task and o.id.batch == batch)
         stages = [id.stage for id in tasks if id.stage is not None]
         return self._done_tasks(batch, max(stages)) if stages else []
+
+
+def _left(calls: Iterable[DiskCall]) -> Counter[tuple[str, str]]:
+    return Counter((c.operation, c.file) for c in calls if c.operation in _LEAVES)
 
 
 def _named(file: str) -> str:

@@ -584,6 +584,31 @@ def test_what_another_file_holds_is_another_record() -> None:
         ) is alike
 
 
+def test_what_is_written_behind_a_step_is_on_the_disk_too() -> None:
+    """A server that answers first and tidies up then has other records where that fails."""
+    full = f"storage(EIO, gateway, before {KEPT}, call 1)"
+
+    def kept(removed: bool, hit: bool) -> list[TraceEvent]:
+        trace = Trace()
+        trace.begin(SEND, node="sender", link=SENDING)
+        trace.begin(KEPT, SEND, node="gateway")
+        if hit:
+            trace.injects(full, "gateway")
+        trace.end(KEPT, SEND, node="gateway")
+        trace.end(SEND, KEPT, node="sender", link=SENDING)
+        calls = [[1, "remove", "log/1", 0]] if removed else [[1, "sync", "log/2", 0]]
+        disk = {"after": f"after {KEPT}", "calls": calls, "more": 0}
+        begun = TraceEvent(RELEASED, "before", "gateway", 1, (KEPT,), detail={"disk": disk})
+        return [*trace.events, begun, TraceEvent(RELEASED, "after", "gateway")]
+
+    records = CleanRecords.of(read_occurrences(kept(removed=True, hit=False)))
+    harmless = f"{full} does not matter to the gateway"
+    for removed in (True, False):
+        events = kept(removed, hit=True)
+        run = lineage_of(events, kinds={STORAGE}, clean=records).lineage
+        assert (harmless in run.graph) is removed
+
+
 def test_a_node_that_writes_only_after_a_fault_has_other_records_then() -> None:
     lost = f"omit({LINK}, {PLAN})"
     spilt = {"after": f"before {PLAN}", "calls": [[1, "append", "spill", 9]], "more": 0}
