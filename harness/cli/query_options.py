@@ -16,7 +16,7 @@ from bettong.harness.cli.verdict_text import Line, table_of
 from bettong.harness.events import Handler
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import SparkEnvironments, spark_environments
-from bettong.harness.search.bounds import DEFAULT
+from bettong.harness.search.bounds import DEFAULT, PROFILE_NAMES
 from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.results import GUARANTEES, Result, begin_answer
 from bettong.lineage.secrets import masked
@@ -45,7 +45,7 @@ _OPTIONS = (
     ),
     click.option(
         "--bounds",
-        type=click.Choice(("quick", "standard", "thorough")),
+        type=click.Choice(PROFILE_NAMES),
         default=DEFAULT,
         show_default=True,
         help="quick: one fault at a time; standard: two; thorough: three.",

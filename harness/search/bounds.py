@@ -53,9 +53,8 @@ class SearchBounds:
         moments: how many waits of live batches may end later in one run.
         together: how many faults of all kinds may fire in one run; None for as many as the
             counts allow.
-        alone: of these kinds a fault fires alone, however many fire together of the others.
-        writes_followed: what the disk of a server has refused, which it lives through, fires alone
-            or with a crash of that server.
+        alone: of these kinds a fault fires alone, however many fire together of the others; but
+            what the disk of a server has refused, which it lives through, also with a crash of it.
         batches: they fire in the first so many batches; None for as many as the scenario says.
         find_all: go on after the first counterexample until all minimal ones are known.
         exhaustive: run every single fault at every step as well, or every pair, and compare.
@@ -73,14 +72,13 @@ class SearchBounds:
     moments: int = 0
     together: int | None = None
     alone: frozenset[str] = frozenset()
-    writes_followed: bool = False
 
     @property
     def bounds(self) -> Bounds:
         """As the search counts: crashes and losses always, the others where they are asked for."""
         counts = {kind: getattr(self, name) for name, kind in COUNTS.items()}
         asked = {k: most for k, most in counts.items() if most or k in (CRASH, LOSS)}
-        if self.writes_followed and self.storage and self.crashes == 1:
+        if STORAGE in self.alone and self.storage and self.crashes == 1:
             asked[WRITE] = self.storage
         return Bounds(asked, self.together, self.alone & asked.keys(), {WRITE} & asked.keys())
 
@@ -99,7 +97,7 @@ _ALONE = frozenset({PAUSE, STORAGE, DUPLICATE, PARTITION})
 PROFILES: Mapping[str, SearchBounds] = MappingProxyType(
     {
         "quick": replace(_EACH, together=1),
-        "standard": replace(_EACH, together=2, alone=_ALONE, writes_followed=True),
+        "standard": replace(_EACH, together=2, alone=_ALONE),
         "thorough": replace(_EACH, crashes=2, losses=2, together=3, batches=3),
     }
 )
@@ -126,5 +124,5 @@ def bounds_of(
     if profile is None and own.keys() & COUNTS.keys():
         return SearchBounds(**own)
     if "together" in own:
-        own |= {"alone": frozenset(), "writes_followed": False}
+        own["alone"] = frozenset()
     return replace(PROFILES[one_of(profile or DEFAULT, PROFILE_NAMES, "bounds")], **own)

@@ -147,7 +147,7 @@ class Recoveries:
     leaves: LeafBuilder
     clean: CleanRecords
     written: dict[str, Records] = field(default_factory=dict)
-    more: dict[str, Records] = field(default_factory=dict)
+    _more: dict[str, Records] = field(default_factory=dict)
     _there: dict[str, set[str]] = field(default_factory=dict)
     _calm: dict[str, str] = field(default_factory=dict)
     _matter: dict[str, set[str]] = field(default_factory=dict)
@@ -163,7 +163,7 @@ class Recoveries:
         for record, often in records_of(o).items():
             written[record] += often
             if written[record] > known[record]:
-                self.more.setdefault(disk, Counter())[record] = written[record] - known[record]
+                self._more.setdefault(disk, Counter())[record] = written[record] - known[record]
 
     def moment(self, o: Occurrence, point: Point) -> list[str]:
         """What a node has on its disk at a moment of its life: the fact on which it lives on."""
@@ -198,7 +198,7 @@ class Recoveries:
 
     def _differs(self, disk: str, point: Point) -> str:
         """How the disk differs from the clean run's; empty where it does not."""
-        found = [f"+{n} {record}" for record, n in sorted(self.more.get(disk, {}).items())]
+        found = [f"+{n} {record}" for record, n in sorted(self._more.get(disk, {}).items())]
         if point.occurrence == 1:
             found += self._missing(disk, self.clean.needed(point, disk))
         return _digest(*found) if found else ""

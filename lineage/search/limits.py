@@ -25,22 +25,18 @@ class Limits:
         self._members: dict[_Limit, list[int]] = {}
         self._counters: dict[_Limit, list[int]] = {}
         self._places: dict[str, None] = {}
-        self._crashes: list[Fault] = []
 
     def take_in(self, fault: Fault) -> None:
         """A new fault counts towards its limits."""
-        if fault.kind == CRASH:
-            self._crashes.append(fault)
-        elif self._is_followed(fault) and fault.place not in self._places:
+        if self._is_followed(fault) and fault.place not in self._places:
             self._places[fault.place] = None
-            for crash in self._crashes:
-                if self._bounds.apart(fault, crash):
+            for crash in self._members.get(("kind", CRASH), ()):
+                if self._bounds.apart(fault, self._formula.known[crash]):
                     self._add(("place", fault.place), crash)
         for limit in self._limits_of(fault):
-            self._add(limit, fault)
+            self._add(limit, self._formula.faults[fault.id])
 
-    def _add(self, limit: _Limit, fault: Fault) -> None:
-        variable = self._formula.faults[fault.id]
+    def _add(self, limit: _Limit, variable: int) -> None:
         self._members.setdefault(limit, []).append(variable)
         if limit in self._counters:
             self._count(limit, variable)
