@@ -32,6 +32,7 @@ SCENARIOS = (
     "doubling",
     "counting_on_credit",
     "counting_repartitioned",
+    "counting_repartitioned_to_files",
     "counting_changed",
     "counting_merging",
     "counting_ahead",

@@ -38,12 +38,27 @@ def test_top_shows_names_as_they_are(tmp_path: Path) -> None:
 
 
 def test_list_shows_titles_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = CatalogEntry("x", "sink", HOSTILE, "valid", given(None))
+    entry = CatalogEntry("x", "sink", HOSTILE, given(None))
     monkeypatch.setattr(list_command, "entries", lambda: [entry])
     done = CliRunner().invoke(cli, ["list"])
     assert done.exit_code == 0, done.stderr
     assert "\x1b" not in done.stdout
     assert "[/b]" in "".join(done.stdout.split())
+
+
+def test_list_shows_names_whole_however_narrow_the_terminal_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "their.own.package.with.sinks.in.it:ReplicatesToTheWarehouse"
+    found = [
+        CatalogEntry(name, "sink", "a sink whose title is long too", given(None)),
+        CatalogEntry("counting", "scenario", "sums", given(None)),
+    ]
+    monkeypatch.setattr(list_command, "entries", lambda: found)
+    monkeypatch.setenv("COLUMNS", "40")
+    done = CliRunner().invoke(cli, ["list"])
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["name", name, "counting"]
+    assert done.stdout.splitlines()[1].endswith("a sink whose title is long too")
 
 
 def test_a_configuration_without_an_end_is_refused(tmp_path: Path) -> None:
