@@ -23,7 +23,13 @@ from bettong.lineage.search.loop import Budget
 
 @click.command("museum")
 @click.argument("id", required=False)
-@click.option("--budget", default="10m", show_default=True, metavar="RUNS|10m")
+@click.option(
+    "--budget",
+    default="10m",
+    show_default=True,
+    metavar="RUNS|10m",
+    help="How many runs, or how long, at most.",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
