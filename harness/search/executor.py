@@ -34,7 +34,7 @@ Likely = Callable[[Sequence[Fault]], Sequence[FaultSet]]
 """Given the faults of the clean run, in its order: fault sets that are put up before others of
 their size, if they are hypotheses."""
 
-_TURNS = 3
+_TURNS = 7
 """So many faults in turn come between two that the solver finds."""
 _TRIES = 3
 """So often each order is tried in which a moment has come, and a fault which has hit nothing at its

@@ -1,14 +1,25 @@
-"""Single faults in turn: of each sort one, before a second one of any."""
+"""Single faults in turn: those that show the most for the time they take come the most often."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
 from bettong.harness.faults.fault import DiskCall
-from bettong.harness.faults.kinds import Crash, Fault, Omit, Pause, PowerCut, Stall, Storage
+from bettong.harness.faults.kinds import (
+    Crash,
+    Duplicate,
+    Fault,
+    Omit,
+    Pause,
+    PowerCut,
+    Stall,
+    Storage,
+)
 from bettong.harness.faults.point import Point
 from bettong.harness.search.occurrences import Occurrence, Reading
 from bettong.harness.search.turns import in_turn, sort_of
@@ -27,16 +38,41 @@ COMMIT = PowerCut("receiver", at("receiver.commit/batch=0"), 1, "nothing")
 PAUSE = Pause("gateway", at(APPENDED[0]))
 
 
-def test_each_sort_has_its_turn_then_each_of_its_ways_the_latest_first() -> None:
-    cuts = [CUTS[n].id for n in (4, 5, 2, 3, 0, 1)]
-    assert in_turn([*CUTS, COMMIT, PAUSE]) == [cuts[0], PAUSE.id, COMMIT.id, *cuts[1:]]
-
-
-def test_each_kind_has_its_turn_and_of_it_each_node_before_another_step() -> None:
+def test_each_sort_has_its_turn_the_latest_first_then_each_of_its_ways() -> None:
     acked = PowerCut("gateway", at("gateway.ack/amounts/2"), 1, "nothing")
+    cuts = [CUTS[n].id for n in (4, 5, 2, 3, 0, 1)]
+    assert in_turn([acked, *CUTS]) == [cuts[0], acked.id, *cuts[1:]]
+    assert in_turn([*CUTS, acked]) == [acked.id, *cuts]
+
+
+def test_each_kind_and_each_node_has_its_turn_before_another_fault_of_any() -> None:
     lost = [Omit("driver->gateway", at(f"batch={n}/source.commit")) for n in range(2)]
-    found = in_turn([*CUTS[:1], acked, COMMIT, *lost])
-    assert found == [CUTS[0].id, lost[1].id, COMMIT.id, lost[0].id, acked.id]
+    again = [Duplicate("driver->gateway", at(f"batch={n}/source.commit")) for n in range(2)]
+    first = [CUTS[4].id, COMMIT.id, lost[1].id, again[1].id]
+    found = in_turn([*CUTS[4:], COMMIT, *lost, *again])
+    assert sorted(found[:4]) == sorted(first)
+
+
+def of_each(*kinds: Callable[[Point], Fault]) -> list[str]:
+    """Faults of some kinds in turn, each at the same twelve steps, by kind and node."""
+    faults = [kind(at(f"batch={n}/sink.commit")) for kind in kinds for n in range(12)]
+    named = {fault.id: f"{fault.kind} {fault.nodes[0]}" for fault in faults}
+    return [named[id] for id in in_turn(faults)]
+
+
+def test_what_has_shown_the_most_mistakes_is_tried_the_most_often() -> None:
+    found = of_each(partial(Crash, "gateway"), partial(Storage, errno="EIO", node="gateway"))
+    assert Counter(found[:11]) == {"crash gateway": 8, "storage gateway": 3}
+
+
+def test_all_that_is_done_again_is_done_by_the_driver() -> None:
+    found = of_each(partial(Crash, "gateway"), partial(Crash, "driver"))
+    assert Counter(found[:12]) == {"crash driver": 8, "crash gateway": 4}
+
+
+def test_what_takes_long_is_tried_seldom() -> None:
+    found = of_each(partial(Pause, "gateway"), partial(Pause, "driver"))
+    assert Counter(found[:7]) == {"pause driver": 6, "pause gateway": 1}
 
 
 def test_calls_to_the_disk_fail_in_each_way_before_a_second_one_fails_in_any() -> None:
@@ -192,7 +228,6 @@ def test_sorts_differ_by_kind_by_what_they_hit_and_by_the_shape_of_the_step() ->
     assert sort_of(crash) == ("crash", ("gateway",), "gateway.append/STREAM/N")
     omit = Omit("driver->gateway", at("batch=0/source.commit"))
     assert sort_of(omit) == ("omit", ("driver->gateway",), "batch=N/source.commit")
-    assert in_turn([crash, Crash("gateway", at(APPENDED[1])), omit])[1] == omit.id
 
 
 COMMITTED = [DiskCall(1, "append"), DiskCall(2, "sync"), DiskCall(3, "append"), DiskCall(4, "sync")]
