@@ -8,7 +8,6 @@ import threading
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from bettong.harness.cli.counted import counted
 from bettong.harness.cli.printing import plain
 from bettong.harness.cli.standing import Standing
 from bettong.harness.events import (
@@ -23,6 +22,7 @@ from bettong.harness.events import (
     ViolationConfirmed,
     Warned,
 )
+from bettong.lineage.counted import counted
 
 _WIDTH = 80
 

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from bettong.harness.cli.counted import counted
 from bettong.harness.events import (
     Event,
     Finished,
@@ -17,6 +16,7 @@ from bettong.harness.events import (
     Started,
     ViolationConfirmed,
 )
+from bettong.lineage.counted import counted
 
 
 @dataclass

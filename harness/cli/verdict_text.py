@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from bettong.harness.cli.counted import counted
+from bettong.lineage.counted import counted
 from bettong.lineage.results import Anomaly, Result, of_each_kind
 from bettong.reports.words import VERDICT_SIGN, level_line
 

@@ -41,11 +41,6 @@ def explain(
     return " ".join([*reported, f"Now {_outcome(anomalies, rows_per_batch)}."])
 
 
-def fault_sets(number: int) -> str:
-    """So many of them, in words."""
-    return f"{number} fault set{'' if number == 1 else 's'}"
-
-
 def lowered(by: int, ways: int) -> str:
     """By how many minimal fault sets a level is lowered, of which only one of each way of failing
     is shown. Empty for none."""

@@ -22,6 +22,7 @@ from bettong.harness.queries.search.executor import QueryExecutor
 from bettong.harness.queries.search.search import shows_more
 from bettong.harness.queries.sense import DATED_ANEW, in_turn, undated
 from bettong.harness.queries.sink.never_ran import NeverRan, in_words, never_ran
+from bettong.lineage.counted import counted
 from bettong.lineage.results import (
     Counterexample,
     Coverage,
@@ -307,7 +308,7 @@ class QueryVerdict:
         ]
         if request.faults > 1 and alone:
             reported.append(
-                f"no further fault was tried beside one of the {describe.fault_sets(alone)} that "
+                f"no further fault was tried beside one of the {counted(alone, 'fault set')} that "
                 "lower the level by themselves: together they may lower it more"
             )
         reported.append(
@@ -443,7 +444,7 @@ def _unlike(
 
 
 def _unclear(unsure: Sequence[str]) -> str:
-    return f"{describe.fault_sets(len(unsure))} could not be judged, the first one {unsure[0]}"
+    return f"{counted(len(unsure), 'fault set')} could not be judged, the first one {unsure[0]}"
 
 
 def _unjudged(execution: Execution) -> str:

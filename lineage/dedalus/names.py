@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bettong.lineage.counted import counted
 from bettong.lineage.dedalus.errors import DedalusError, hint
 from bettong.lineage.dedalus.loader import Program
 from bettong.lineage.dedalus.syntax import Position
@@ -79,4 +80,4 @@ def _uses(program: Program) -> Iterator[tuple[str, int, Position]]:
 
 
 def _columns(size: int) -> str:
-    return f"{size} column{'' if size == 1 else 's'}"
+    return counted(size, "column")
