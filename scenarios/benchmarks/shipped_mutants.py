@@ -3,9 +3,10 @@ single fault at each step of a batch.
 
 A mutant is one honest mistake in a right system (:mod:`bettong.scenarios.mutants.shipped`). Runs
 are counted from the clean one to the first violation, on the in-process runner where the mistake
-can be shown there, else on Spark. All three look for crashes and losses, and where the mutant's own
-schedule has a fault of another kind, for that kind too. What is not found within the runs allowed
-is no figure.
+can be shown there, else on Spark. The lineage is followed as ``bettong run --faults ldfi`` does it,
+within the standard bounds; the other two look for crashes and losses alone, and where the mutant's
+own schedule has a fault of another kind, for that kind too. What is not found within the runs
+allowed is no figure.
 
 ``python -m bettong.scenarios.benchmarks.shipped_mutants [MUTANT...]`` prints the docs' table, a row
 as soon as it is measured; all mutants take about an hour of a machine that does nothing else.
@@ -28,7 +29,7 @@ from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.course import Limits
 from bettong.harness.runs.record import RunRecord
 from bettong.harness.scenario import Scenario
-from bettong.harness.search.bounds import SearchBounds
+from bettong.harness.search.bounds import SearchBounds, bounds_of
 from bettong.harness.search.enumeration import each_step, random_schedules
 from bettong.harness.search.fault_plan import EACH_STEP_BATCHES
 from bettong.harness.search.ldfi import search_scenario
@@ -40,6 +41,8 @@ from bettong.scenarios.benchmarks.errors import WrongResultError
 from bettong.scenarios.mutants.shipped import MUTANTS, SPARK_ONLY
 
 MOST = 120
+LED = 400
+"""As many as :data:`MOST`, by lineage."""
 SEEDS = 3
 LIMITS = Limits(idle_s=15.0)
 FEW = ("gateway_acks_early", "sink_commits_again", "reader_resumes_late")
@@ -108,9 +111,10 @@ def _measured(backend: LocalBackend, mutant: Scenario, most: int) -> Found:
         shown = campaign("shown").run(mutant.shown_by())
         if shown.outcome != "violation":
             raise WrongResultError(f"{mutant.name}: its own schedule ends {shown.outcome}")
-        reach = reach_for(mutant)
-        kinds = frozenset(reach.bounds.at_most)
-        led = search_scenario(campaign("lineage"), reach, budget=Budget(runs=most))
+        kinds = frozenset(reach_for(mutant).bounds.at_most)
+        led = search_scenario(
+            campaign("lineage"), bounds_for(mutant), budget=Budget(runs=max(most, LED))
+        )
         clean = campaign("clean").run(Schedule()).events
         topology = backend.topology(mutant)
         seeds = [
@@ -128,8 +132,17 @@ def _measured(backend: LocalBackend, mutant: Scenario, most: int) -> Found:
         )
 
 
+def bounds_for(mutant: Scenario) -> SearchBounds:
+    """The standard bounds, or where its own schedule has more faults than these, those that it
+    needs."""
+    standard = bounds_of()
+    counts = Counter(fault.bound for fault in mutant.shown_by().faults)
+    within = all(n <= standard.bounds.at_most.get(kind, 0) for kind, n in counts.items())
+    return standard if within else reach_for(mutant)
+
+
 def reach_for(mutant: Scenario) -> SearchBounds:
-    """The default bounds, widened by what the mutant's own schedule has."""
+    """A crash and a loss, and what the mutant's own schedule has."""
     counts = Counter(fault.bound for fault in mutant.shown_by().faults)
     return SearchBounds(
         crashes=max(1, counts[CRASH]),
