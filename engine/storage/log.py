@@ -235,11 +235,12 @@ class RecordLog:
         with self._disk.open(path) as file:
             head = self._read_head(file, number)
             on_head(head)
-            start = end = _HEAD.size + len(head)
+            start = last = end = _HEAD.size + len(head)
             try:
                 for record in self._records(file, number, start, size):
                     visit(record)
-                    end = record.position.offset + _RECORD_HEADER + len(record.body) + len(_END)
+                    last = record.position.offset
+                    end = last + _RECORD_HEADER + len(record.body) + len(_END)
             except _TornError:
                 if not is_last:
                     raise
@@ -249,10 +250,17 @@ class RecordLog:
             self._file = self._disk.append_to(path)
             if end < size:
                 self._file.truncate(end)
-            self._make_durable(self._file)
+            self._make_durable(self._file, path, last, end)
 
-    def _make_durable(self, file: AppendFile) -> None:
-        """Have what was read outlast a power cut: it may have been in memory only."""
+    def _make_durable(self, file: AppendFile, path: Path, last: int, end: int) -> None:
+        """Have what was read outlast a power cut: it may have been in memory only. The last record
+        is written again: whoever was killed before it could be cut off may have been told that it
+        cannot be synced, and then no sync writes it any more. Those before it were synced before
+        it was begun."""
+        if last < end:
+            with self._disk.open(path) as written:
+                written.seek(last)
+                self._disk.rewrite(path, last, written.read(end - last))
         file.sync()
         self._disk.sync_directory(self.directory)
 
