@@ -33,7 +33,11 @@ class Output:
         self._directory = directory
         self._disk = disk
         self._file: AppendFile = disk.append_to(self._path)
-        disk.sync_directory(directory)
+        try:
+            disk.sync_directory(directory)
+        except BaseException:
+            self._file.close()
+            raise
         self.length = self.checksum = 0
         self._published = -1
 

@@ -102,7 +102,11 @@ class RecordLog:
         self._has_rest = False
         self._half_begun: Path | None = None
         disk.make_directory(directory)
-        self._recover(on_head, visit)
+        try:
+            self._recover(on_head, visit)
+        except BaseException:
+            self.close()  # it is tried again, on a full disk for hours
+            raise
 
     @property
     def segments(self) -> list[int]:
@@ -204,11 +208,15 @@ class RecordLog:
         with contextlib.suppress(FileNotFoundError):
             self._disk.remove(unfinished)
         file = self._disk.append_to(unfinished)
-        file.write(content)
-        file.sync()
-        self._half_begun = segment_path(self.directory, number)
-        self._disk.rename(unfinished, self._half_begun)
-        self._disk.sync_directory(self.directory)
+        try:
+            file.write(content)
+            file.sync()
+            self._half_begun = segment_path(self.directory, number)
+            self._disk.rename(unfinished, self._half_begun)
+            self._disk.sync_directory(self.directory)
+        except BaseException:
+            file.close()  # with every record that is tried meanwhile another one is begun
+            raise
         self._half_begun = None
         self._file = file
         self._segments.append(_Segment(number, head, len(content)))
