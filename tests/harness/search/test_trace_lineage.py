@@ -16,6 +16,7 @@ from bettong.harness.search.trace_lineage import RunLineage, lineage_of, make_up
 from bettong.lineage.faults import (
     CRASH,
     DUPLICATE,
+    LOSS,
     PARTITION,
     PAUSE,
     STORAGE,
@@ -164,6 +165,23 @@ def test_faults_are_placed_in_the_first_batches_only() -> None:
     assert any("batch=1/" in id for id in lineage_of(trace.events).faults)
     assert not any("batch=1/" in id for id in lineage_of(trace.events, batches=1).faults)
     assert lineage_of(trace.events, batches=1).faults
+
+
+def test_faults_are_placed_where_a_sender_connects_whichever_batch_it_sends_for() -> None:
+    connect = "sender.connect/lines"
+    trace = Trace()
+    trace.begin(connect, node="sender", link=SENDING)
+    trace.end(connect, node="sender", link=SENDING)
+    trace.begin(SEND, connect, node="sender", link=SENDING)
+    trace.end(SEND, connect, node="sender", link=SENDING)
+    trace.whole(OPEN)
+    trace.whole(PLAN)
+    run = lineage_of(trace.events, 1, kinds={CRASH, LOSS, DUPLICATE, PAUSE})
+    lost = {id for s in hypotheses(run.lineage, 1, 1) for id in s}
+    assert {f"omit({SENDING}, {connect})", f"omit-reply({SENDING}, {connect})"} <= lost
+    assert f"silence({SENDING}, {connect})" in run.faults
+    assert f"duplicate({SENDING}, {SEND})" in run.faults
+    assert f"duplicate({SENDING}, {connect})" not in run.faults
 
 
 def test_a_retry_is_owed_to_the_fault_that_made_it_necessary() -> None:
