@@ -9,6 +9,7 @@ from operator import itemgetter
 
 from bettong.harness.faults.fault import PowerLoss, TakenStep
 from bettong.harness.faults.point import Point
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.search.durable import NotDurable
 from bettong.harness.search.occurrences import Reading
 from bettong.harness.search.partitions import Between, Partitions
@@ -35,6 +36,14 @@ class WholeRun:
             return None
         newest, first = max(opened, key=itemgetter(0))  # of several sinks the first
         return Point(str(first.with_number("epoch", newest + 1)), "before")
+
+    def committed_next(self, step: TakenStep) -> Point | None:
+        id = StepId.parse(step.step)
+        if id.batch is None or id.shape != "receiver.commit/batch=N":
+            return None
+        following = str(id.with_number("batch", id.batch + 1))
+        taken = any(o.step == following for o in self._reading.occurrences)
+        return Point(following, "after") if taken else None
 
     def power_losses(self, step: TakenStep) -> Iterable[PowerLoss]:
         return self._not_durable.of(step)
