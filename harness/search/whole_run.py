@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from itertools import takewhile
 from operator import itemgetter
@@ -16,10 +16,15 @@ from bettong.harness.search.partitions import Between, Partitions
 
 
 class WholeRun:
-    """One run, as :class:`~bettong.harness.faults.fault.TakenSteps`."""
+    """One run, as :class:`~bettong.harness.faults.fault.TakenSteps`.
 
-    def __init__(self, reading: Reading) -> None:
+    Args:
+        within: whether faults are placed at a step.
+    """
+
+    def __init__(self, reading: Reading, within: Callable[[str], bool] = lambda _: True) -> None:
         self._reading = reading
+        self._within = within
         self._partitions = Partitions(reading)
 
     def apart(self, step: TakenStep) -> Sequence[Between]:
@@ -50,4 +55,4 @@ class WholeRun:
 
     @cached_property
     def _not_durable(self) -> NotDurable:
-        return NotDurable(self._reading)
+        return NotDurable(self._reading, self._within)
