@@ -158,16 +158,18 @@ class Stall(Fault):
         meets what was made of that. Or a request was read before its client gave it up, and is
         carried out when the same client has been let in anew and has asked again, or is a batch
         further: what compares a commit with the last one alone takes it for new then."""
+        again = run.tried_again(step)
+        if again is None:
+            return
+        at = Point(step.step, "before", step.number)
         syncs = _before_syncs(step.calls)
-        if syncs and (again := run.tried_again(step)) is not None:
-            at = Point(step.step, "before", step.number)
-            third = replace(again, occurrence=again.occurrence + 1)
-            for sync in syncs:
-                yield cls(step.node, at, sync, third)
-            yield cls(step.node, at, syncs[0], again, meets=True)
-            yield cls(step.node, at, 0, replace(at, occurrence=at.occurrence + 1))
-            if (later := run.committed_next(step)) is not None:
-                yield cls(step.node, at, 0, later)
+        for sync in syncs:
+            yield cls(step.node, at, sync, replace(again, occurrence=again.occurrence + 1))
+        for sync in syncs[:1]:
+            yield cls(step.node, at, sync, again, meets=True)
+        yield cls(step.node, at, 0, replace(at, occurrence=at.occurrence + 1))
+        if (later := run.committed_next(step)) is not None:
+            yield cls(step.node, at, 0, later)
 
 
 def _before_syncs(calls: Sequence[DiskCall]) -> list[int]:

@@ -231,7 +231,7 @@ def test_a_thread_stands_still_before_it_waits_for_each_file_that_it_has_written
             f"stall(receiver, {step}, call {call} met by before batch=1/sink.commit#2)"
             for call in stalls[:1]
         ),
-        *(f"stall(receiver, {step} until before {step}#2)" for _ in stalls[:1]),
-        *(f"stall(receiver, {step} until {later})" for _ in stalls[:1]),
+        f"stall(receiver, {step} until before {step}#2)",
+        f"stall(receiver, {step} until {later})",
     ]
     assert len({stall.variety for stall in found}) == len(found)  # each has a turn of its own
