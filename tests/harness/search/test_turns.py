@@ -59,6 +59,10 @@ READ = "/p=0/a=0/source.read#2"
         ("batch=1/source.note", ["after batch=1/source.wait#2"]),
         ("batch=1/sink.commit/sums", [f"batch=1{READ}", "batch=1/sink.commit/sums#2"]),
         ("batch=0/p=1/a=0/sink.prepare", [f"batch=0{READ}", "batch=0/p=1/a=0/sink.prepare#2"]),
+        (
+            "batch=0/level=2/p=1/a=0/sink.prepare",
+            [f"batch=0{READ}", "batch=0/level=2/p=1/a=0/sink.prepare#2"],
+        ),
         ("epoch=1/sink.open/sums", ["batch=0/sink.commit/sums"]),
         ("epoch=2/sink.open", []),
         ("batch=1/p=0/a=0/source.read", []),
