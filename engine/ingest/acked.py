@@ -22,6 +22,10 @@ class AckedFile:
 
     Nothing waits until a note is durable: one that is lost is made again from what the gateway
     says.
+
+    Raises:
+        UsageError: the file cannot be opened.
+        NoteError: nothing can be written to it, as when the disk is full.
     """
 
     def __init__(self, path: Path | None, stream: str, disk: Disk = OS_DISK) -> None:
@@ -34,17 +38,20 @@ class AckedFile:
                 if path.exists():
                     self.upto, self.ended = read_acked(path, stream)
                 self._file = disk.append_to(path)
-                self._file.write(b"\n")  # ends a line that a crash has torn
             except OSError as e:
                 raise UsageError(f"cannot use {path}: {e.strerror}") from e
+            self._write(b"")  # ends a line that a crash has torn
 
     def note(self, upto: int, ended: bool) -> None:
         """Note that messages below ``upto`` are safe; raises NoteError."""
         self.upto, self.ended = upto, ended
+        line = json.dumps({"stream": self._stream, "acked": upto, "ended": ended})
+        self._write(line.encode())
+
+    def _write(self, line: bytes) -> None:
         if self._file is not None:
-            line = json.dumps({"stream": self._stream, "acked": upto, "ended": ended})
             try:
-                self._file.write(line.encode() + b"\n")
+                self._file.write(line + b"\n")
             except OSError as e:
                 raise NoteError(f"what is safe cannot be noted: {e.strerror}") from e
 

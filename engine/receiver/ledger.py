@@ -12,6 +12,7 @@ import struct
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -79,17 +80,21 @@ class Ledger:
         self._commits: list[list[Part]] = []  # found in the log while it is opened
         disk.make_directory(directory)
         self._output = self.output_class(directory, disk)
-        self._log = self.log_class(
-            directory / "log",
-            head=self._state,
-            on_head=self._restore,
-            visit=self._visit,
-            segment_bytes=segment_bytes,
-            disk=disk,
-        )
-        for number, parts in enumerate(self._commits, 1):
-            self._output.complete(self._rows_of(parts), is_last=number == len(self._commits))
-        self._output.finish()
+        with ExitStack() as opened:
+            opened.callback(self._output.close)
+            self._log = self.log_class(
+                directory / "log",
+                head=self._state,
+                on_head=self._restore,
+                visit=self._visit,
+                segment_bytes=segment_bytes,
+                disk=disk,
+            )
+            opened.callback(self._log.close)
+            for number, parts in enumerate(self._commits, 1):
+                self._output.complete(self._rows_of(parts), is_last=number == len(self._commits))
+            self._output.finish()
+            opened.pop_all()
         self._unpublished: list[Part] | None = None
 
     # --- the three requests

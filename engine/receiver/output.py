@@ -33,7 +33,11 @@ class Output:
         self._directory = directory
         self._disk = disk
         self._file: AppendFile = disk.append_to(self._path)
-        disk.sync_directory(directory)
+        try:
+            disk.sync_directory(directory)
+        except BaseException:
+            self._file.close()
+            raise
         self.length = self.checksum = 0
         self._published = -1
 
@@ -52,7 +56,9 @@ class Output:
         self.length, self.checksum = length, checksum
 
     def complete(self, pieces: Iterable[bytes], *, is_last: bool) -> None:
-        """Make sure that these bytes follow; only those of the last commit may be missing.
+        """Make sure that these bytes follow; only those of the last commit may be missing. Where
+        they are there they are written again: a sync of them may have failed, and then no other one
+        writes them.
 
         Raises DamageError.
         """
@@ -66,6 +72,8 @@ class Output:
                         raise DamageError(f"{self._path} is damaged after byte {self.length}")
                     self._file.truncate(self.length)
                     self._file.write(piece)
+                elif is_last:
+                    self._disk.rewrite(self._path, self.length, piece)
                 self._count(piece)
         self._file.sync()
 

@@ -20,6 +20,7 @@ from bettong.engine.keys import canonical
 from bettong.engine.sinks.base import Noted, Row, Rows
 from bettong.engine.state.store import LocalStore
 from bettong.engine.steps import step
+from bettong.engine.storage.disk import removed_if_it_fails
 from bettong.engine.storage.sealed import sealed, unsealed
 from bettong.lineage.errors import BettongError, UsageError
 
@@ -75,8 +76,9 @@ class ArrowSink:
             out = pa.BufferOutputStream()
             with pa.ipc.new_file(out, SCHEMA) as writer:
                 writer.write_batch(_to_batch(rows))
-            name = f"{_attempt(epoch, batch, partition, attempt)}-{uuid.uuid4().hex[:12]}.arrow"
-            self._store.write(f"rows/{name}", memoryview(out.getvalue()))
+            data = memoryview(out.getvalue())
+            own = f"{len(data)}-{uuid.uuid4().hex[:12]}.arrow"
+            self._stage(f"rows/{_attempt(epoch, batch, partition, attempt)}-{own}", data)
 
     def commit(self, epoch: int, batch: int, winners: Mapping[int, int], noted: Noted) -> None:
         """Publish the note of the batch, and drop what it does not name of the batch's rows.
@@ -89,10 +91,22 @@ class ArrowSink:
             if self._is_committed(batch):
                 self._store.settle(_NOTES)
             else:
-                files = [_newest(staged, epoch, batch, *place) for place in sorted(winners.items())]
+                whole = list(filter(self._is_whole, staged))
+                files = [_newest(whole, epoch, batch, *place) for place in sorted(winners.items())]
                 self._store.create(_note(batch), sealed(files))
             for name in set(staged).difference(_named(self._store, _note(batch))):
                 self._store.remove(f"rows/{name}")
+
+    def _stage(self, name: str, data: memoryview) -> None:
+        """Write a file of rows; where that fails there is none."""
+        store = self._store
+        with removed_if_it_fails(store.root / name, store.disk):
+            store.write(name, data)
+
+    def _is_whole(self, name: str) -> bool:
+        """Whether a file of rows has the size that its name says. One of an executor that died over
+        it has not: Spark counts the attempts at a task from 0 again where it repeats a stage."""
+        return self._store.disk.size(self._store.root / "rows" / name) == int(name.split("-")[4])
 
     def _is_committed(self, batch: int) -> bool:
         return (self.directory / _note(batch)).exists()

@@ -93,6 +93,8 @@ class Call:
                 and (orders.errno in (0, errno.ENOSPC))
             )
             if orders is not None and not in_part:
+                if log is not None and self._operation == "sync":
+                    log.write("sync failed", *self._operands)
                 raise _error(orders.errno)
         except BaseException:
             _one_at_a_time.release()

@@ -45,6 +45,10 @@ class Disk(Protocol):
     def names(self, directory: Path) -> list[str]:
         """Sorted names in a directory."""
 
+    def rewrite(self, path: Path, offset: int, data: Buffer) -> None:
+        """Write bytes again that a file holds already: where a sync of them has failed, which who
+        finds them cannot know, the next one would not write them otherwise."""
+
     def rename(self, source: Path, target: Path) -> None:
         """Put one file in the place of another, atomically."""
 
@@ -122,6 +126,18 @@ class OsDisk:
 
     def names(self, directory: Path) -> list[str]:
         return sorted(entry.name for entry in directory.iterdir())
+
+    def rewrite(self, path: Path, offset: int, data: Buffer) -> None:
+        operands = offset, len(data), path
+        with _named(path), disk_call("rewrite", path, *operands, touches=(path,)):
+            fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+            try:
+                view = memoryview(data).cast("B")
+                while view:
+                    written = os.pwrite(fd, view, offset)
+                    view, offset = view[written:], offset + written
+            finally:
+                os.close(fd)
 
     def rename(self, source: Path, target: Path) -> None:
         with disk_call("rename", target, source, target, touches=(source, target)):

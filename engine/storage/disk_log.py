@@ -66,6 +66,10 @@ def replayed(file: Path) -> Volume:
                 volume.truncate(handles[handle], size)
             case "sync", [handle]:
                 volume.sync(handles[handle])
+            case "sync failed", [handle]:
+                volume.sync_failed(handles[handle])
+            case "rewrite", [offset, size, path]:
+                volume.rewrite(volume.names[Path(path)], offset, size)
             case "rename", [source, target]:
                 volume.rename(Path(source), Path(target))
             case "link", [source, target]:

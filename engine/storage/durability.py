@@ -5,6 +5,11 @@ The simulated disk is this model; what the real one has not made durable yet is 
 their directory is. What is not durable may be lost, but names go in the order in which the
 program changed them, newest first, and so do the changes of one file; of the last write any part
 may be kept, or read as zeros.
+
+A sync that fails gives the bytes up that it was to write: they are in memory still, where
+programs read them, and no later sync writes them, although it says that all is well (Rebello et
+al., *Can Applications Recover from fsync Failures?*, ATC 2020). They are zeros on the disk then,
+unless they have been written again.
 """
 
 from __future__ import annotations
@@ -26,11 +31,16 @@ KEEPS: Sequence[Keep] = ("nothing", "names", "content", "half", "zeros")
 
 @dataclass(eq=False, slots=True)
 class Inode:
-    """A file or a directory, whatever its names."""
+    """A file or a directory, whatever its names.
+
+    Attributes:
+        given_up: ranges of bytes that no sync writes any more.
+    """
 
     content: bytes = b""
     durable: bytes = b""
     is_directory: bool = False
+    given_up: list[tuple[int, int]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -113,12 +123,29 @@ class Volume:
 
     def truncate(self, inode: Inode, size: int) -> None:
         self._fill(ContentChange(inode, size, self.origin))
+        inode.given_up = [(a, min(b, size)) for a, b in inode.given_up if a < size]
+
+    def rewrite(self, inode: Inode, offset: int, size: int) -> None:
+        """Bytes that are there are written once more, as they are: the next sync writes them."""
+        end = offset + size
+        parts = (p for a, b in inode.given_up for p in ((a, min(b, offset)), (max(a, end), b)))
+        inode.given_up = [(a, b) for a, b in parts if a < b]
 
     def sync(self, inode: Inode) -> None:
         inode.durable = inode.content
+        for a, b in inode.given_up:
+            inode.durable = b"".join((inode.durable[:a], bytes(b - a), inode.durable[b:]))
         self.changes = [
             c for c in self.changes if not (isinstance(c, ContentChange) and c.inode is inode)
         ]
+
+    def sync_failed(self, inode: Inode) -> None:
+        """What was written to a file since its last sync is given up."""
+        own = (c for c in self.changes if isinstance(c, ContentChange) and c.inode is inode)
+        cuts = (c.change for c in own if isinstance(c.change, int))
+        start = min([len(inode.durable), *cuts])
+        if start < len(inode.content):
+            inode.given_up.append((start, len(inode.content)))
 
     def rename(self, source: Path, target: Path) -> None:
         if self.names.get(target) is not self.names[source]:  # else POSIX leaves both names

@@ -102,7 +102,11 @@ class RecordLog:
         self._has_rest = False
         self._half_begun: Path | None = None
         disk.make_directory(directory)
-        self._recover(on_head, visit)
+        try:
+            self._recover(on_head, visit)
+        except BaseException:
+            self.close()  # it is tried again, on a full disk for hours
+            raise
 
     @property
     def segments(self) -> list[int]:
@@ -204,11 +208,15 @@ class RecordLog:
         with contextlib.suppress(FileNotFoundError):
             self._disk.remove(unfinished)
         file = self._disk.append_to(unfinished)
-        file.write(content)
-        file.sync()
-        self._half_begun = segment_path(self.directory, number)
-        self._disk.rename(unfinished, self._half_begun)
-        self._disk.sync_directory(self.directory)
+        try:
+            file.write(content)
+            file.sync()
+            self._half_begun = segment_path(self.directory, number)
+            self._disk.rename(unfinished, self._half_begun)
+            self._disk.sync_directory(self.directory)
+        except BaseException:
+            file.close()  # with every record that is tried meanwhile another one is begun
+            raise
         self._half_begun = None
         self._file = file
         self._segments.append(_Segment(number, head, len(content)))
@@ -235,11 +243,12 @@ class RecordLog:
         with self._disk.open(path) as file:
             head = self._read_head(file, number)
             on_head(head)
-            start = end = _HEAD.size + len(head)
+            start = last = end = _HEAD.size + len(head)
             try:
                 for record in self._records(file, number, start, size):
                     visit(record)
-                    end = record.position.offset + _RECORD_HEADER + len(record.body) + len(_END)
+                    last = record.position.offset
+                    end = last + _RECORD_HEADER + len(record.body) + len(_END)
             except _TornError:
                 if not is_last:
                     raise
@@ -249,10 +258,17 @@ class RecordLog:
             self._file = self._disk.append_to(path)
             if end < size:
                 self._file.truncate(end)
-            self._make_durable(self._file)
+            self._make_durable(self._file, path, last, end)
 
-    def _make_durable(self, file: AppendFile) -> None:
-        """Have what was read outlast a power cut: it may have been in memory only."""
+    def _make_durable(self, file: AppendFile, path: Path, last: int, end: int) -> None:
+        """Have what was read outlast a power cut: it may have been in memory only. The last record
+        is written again: whoever was killed before it could be cut off may have been told that it
+        cannot be synced, and then no sync writes it any more. Those before it were synced before
+        it was begun."""
+        if last < end:
+            with self._disk.open(path) as written:
+                written.seek(last)
+                self._disk.rewrite(path, last, written.read(end - last))
         file.sync()
         self._disk.sync_directory(self.directory)
 

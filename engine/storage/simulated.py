@@ -82,6 +82,9 @@ class SimulatedDisk:
     def names(self, directory: Path) -> list[str]:
         return sorted(path.name for path in self.volume.names if path.parent == directory)
 
+    def rewrite(self, path: Path, offset: int, data: Buffer) -> None:
+        self.volume.rewrite(self._found(path), offset, len(data))
+
     def rename(self, source: Path, target: Path) -> None:
         self._found(source)
         self.volume.rename(source, target)

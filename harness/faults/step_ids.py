@@ -288,6 +288,11 @@ class StepId:
         return self.last == "source.wait"
 
     @property
+    def connects(self) -> bool:
+        """Whether a sender connects in it: before any message of a batch, and again amid each."""
+        return self._text.startswith("sender.connect/")
+
+    @property
     def is_push(self) -> bool:
         """Whether it sends something that is not answered."""
         return self._text.startswith(_PUSHES)

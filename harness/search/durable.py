@@ -9,7 +9,7 @@ else knows of the change, at the last the most do.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -92,9 +92,15 @@ class _NodeDisk:
 
 
 class NotDurable:
-    """The power cuts of one run, by the steps whose writes they take away."""
+    """The power cuts of one run, by the steps whose writes they take away.
 
-    def __init__(self, reading: Reading) -> None:
+    Args:
+        within: whether faults are placed at a step. The first and the last moment are those of
+            these, or a change that lasts beyond them would be lost before others know of it alone.
+    """
+
+    def __init__(self, reading: Reading, within: Callable[[str], bool] = lambda _: True) -> None:
+        self._within = within
         self._disks: dict[str, _NodeDisk] = {}
         self._syncs: Counter[str] = Counter()
         reports: dict[int, list[DiskReport]] = {}
@@ -106,7 +112,7 @@ class NotDurable:
                 self._replay(report)
             if position in edges:
                 _, occurrence, phase = edges[position]
-                self._disk(occurrence.node).moment(occurrence.node, _at(occurrence, phase))
+                self._moment(occurrence, phase)
         self._of: dict[str, list[PowerLoss]] = {}
         for disk in self._disks.values():
             for losses in disk.losses.values():
@@ -119,13 +125,17 @@ class NotDurable:
     def _disk(self, node: str) -> _NodeDisk:
         return self._disks.setdefault(node, _NodeDisk())
 
+    def _moment(self, at: Occurrence, phase: PointPhase, sync: int = 0) -> None:
+        if self._within(at.step):
+            self._disk(at.node).moment(at.node, _at(at, phase), sync)
+
     def _replay(self, report: DiskReport) -> None:
         of, disk = report.of, self._disk(report.of.node)
         disk.volume.origin = of.name
         for _, operation, *operands, size in report.calls:
             if operation.startswith("sync") and report.phase == "before":
                 self._syncs[of.name] += 1
-                disk.moment(of.node, _at(of, "before"), self._syncs[of.name])
+                self._moment(of, "before", self._syncs[of.name])
             disk.call(operation, operands, size)
 
     def _add(self, losses: Sequence[_Loss]) -> None:

@@ -26,6 +26,7 @@ from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.enumeration import each_step, faults_at
 from bettong.harness.search.executor import impossible
 from bettong.harness.search.ldfi import question, set_ending
+from bettong.harness.search.leaves import is_within
 from bettong.harness.search.occurrences import Reading, read_occurrences
 from bettong.harness.search.read_run import moments
 from bettong.harness.search.system import system_of
@@ -186,8 +187,7 @@ class _Space:
         if fired_at is None:
             return
         for o in reading.occurrences:
-            batch = batch_of(o.step)
-            if batch is None or batch >= self._batches:
+            if not is_within(o.step, batch_of, self._batches):
                 continue
             event = seen.events[o.begun]
             for fault in faults_at(event, self._topology, self._kinds, o.number):

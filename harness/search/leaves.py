@@ -9,11 +9,22 @@ from dataclasses import dataclass, field
 from bettong.harness.faults import registry
 from bettong.harness.faults.fault import Fault, Premise, TakenSteps
 from bettong.harness.faults.point import Point, PointPhase
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.search.occurrences import Occurrence
 from bettong.lineage.faults import Fault as BoundedFault
 from bettong.lineage.graph import Lineage
 
 Batches = Callable[[str], int | None]
+
+
+def is_within(step: str, batch_of: Batches, batches: int | None) -> bool:
+    """Whether faults at a step are within the first so many batches, None for all: so they are
+    where a sender connects, which it does before the first of them, and again wherever a connection
+    is lost."""
+    if batches is None:
+        return True
+    batch = batch_of(step)
+    return StepId.parse(step).connects if batch is None else batch < batches
 
 
 @dataclass(slots=True)
@@ -104,10 +115,7 @@ class LeafBuilder:
 
     def within(self, step: str) -> bool:
         """Whether faults at this step are within the first batches."""
-        if self.batches is None:
-            return True
-        batch = self.batch(step)
-        return batch is not None and batch < self.batches
+        return is_within(step, self.batch, self.batches)
 
     def _leaf(self, id: str, found: Sequence[Fault], place: str, at: Occurrence) -> str:
         self.made.append((id, ""))

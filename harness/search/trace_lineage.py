@@ -32,7 +32,7 @@ from hashlib import blake2b
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.search.leaves import Batches, LeafBuilder, owed
+from bettong.harness.search.leaves import Batches, LeafBuilder, is_within, owed
 from bettong.harness.search.occurrences import (
     Occurrence,
     Reading,
@@ -283,9 +283,9 @@ def lineage_of(
     """
     chosen = tuple(events)
     reading = read_occurrences(chosen)
-    leaves = LeafBuilder(
-        Lineage(), message_batches(chosen), batches, kinds, fold(reading), WholeRun(reading)
-    )
+    batch_of = message_batches(chosen)
+    run = WholeRun(reading, lambda step: is_within(step, batch_of, batches))
+    leaves = LeafBuilder(Lineage(), batch_of, batches, kinds, fold(reading), run)
     return _Builder(
         reading, chosen, leaves, Recoveries(leaves, clean or CleanRecords.of(reading))
     ).build()

@@ -28,6 +28,14 @@ MUTANTS: Sequence[Scenario] = (
     ),
     mutant(
         COUNTING,
+        "gateway_syncs_again",
+        "the gateway tries again when its journal cannot be synced, and believes the second answer",
+        "gateway",
+        "disks:SyncsAgain",
+        "Write again what a failed sync was to make durable: the next sync has given it up.",
+    ),
+    mutant(
+        COUNTING,
         "gateway_leaves_segment_unnamed",
         "the gateway renames a new segment into its place, and does not sync the folder",
         "gateway",

@@ -79,6 +79,34 @@ class SwallowsFailedSyncs(Gateway):
     journal_class = _HopefulJournal
 
 
+class _PersistentFile(_Unsynced):
+    """A file whose sync is tried again when it fails."""
+
+    def sync(self) -> None:
+        try:
+            self._file.sync()
+        except OSError:
+            self._file.sync()
+
+
+class _SyncsUntilItGoesWell(OsDisk):
+    """Waits until files are durable, and takes the second answer for it."""
+
+    def append_to(self, path: Path) -> AppendFile:
+        return _PersistentFile(super().append_to(path))
+
+
+class _PersistentJournal(Journal):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{**options, "disk": _SyncsUntilItGoesWell()})
+
+
+class SyncsAgain(Gateway):
+    """Tries again when its journal cannot be made durable, and goes by what it is told then."""
+
+    journal_class = _PersistentJournal
+
+
 class _UnsyncedJournal(Journal):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **{**options, "disk": _SyncsNames()})
@@ -197,7 +225,7 @@ class KeepsHalfBegun(Receiver):
 
 
 class _TrustsWhatIsThere(RecordLog):
-    def _make_durable(self, file: AppendFile) -> None:
+    def _make_durable(self, file: AppendFile, path: Path, last: int, end: int) -> None:
         pass
 
 

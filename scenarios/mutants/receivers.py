@@ -29,6 +29,23 @@ class CommitsAgain(Receiver):
     ledger_class = _CommitsAgainLedger
 
 
+class _KnowsTheLastBatchLedger(Ledger):
+    def is_committed(self, batch: int) -> bool:
+        return bool(self.committed) and batch == self.committed.last
+
+    def check_order(self, batch: int) -> None:
+        pass
+
+    def _forget(self, batch: int) -> None:
+        self.committed.add(batch)  # what was staged for it goes when the next epoch begins
+
+
+class KnowsTheLastBatch(Receiver):
+    """Compares a batch with the last one that was committed, for that alone is ever done again."""
+
+    ledger_class = _KnowsTheLastBatchLedger
+
+
 class _LocksNothingLedger(Ledger):
     def __init__(self, directory: Path, application: str, **options: Any) -> None:
         super().__init__(directory, application, **options)

@@ -133,6 +133,14 @@ MUTANTS: Sequence[Scenario] = (
     ),
     mutant(
         COUNTING,
+        "sink_knows_the_last_batch",
+        "the sink compares a commit with the last one alone, and takes an older one for new",
+        "receiver",
+        "receivers:KnowsTheLastBatch",
+        "Pass over whatever is not after the last batch: a request may come later than others.",
+    ),
+    mutant(
+        COUNTING,
         "sink_locks_its_log_alone",
         "the sink adds a batch to its output without the lock under which it notes the commit",
         "receiver",

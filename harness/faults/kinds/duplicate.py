@@ -11,6 +11,7 @@ from bettong.harness.faults.errors import ScheduleError
 from bettong.harness.faults.fault import Premise, TakenStep, TakenSteps
 from bettong.harness.faults.link_fault import LinkFault, is_repeated
 from bettong.harness.faults.point import Point, Topology
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.faults.wording import ends_in_words, moment
 from bettong.lineage.faults import DUPLICATE
 from bettong.lineage.trace import TraceEvent
@@ -33,6 +34,8 @@ class Duplicate(LinkFault):
         return (self.link,)
 
     def check(self, topology: Topology) -> None:
+        if StepId.parse(self.at.step).connects:
+            raise ScheduleError(f"{self.id}: a connection is made once, and is no request")
         if not is_repeated(self.link):
             raise ScheduleError(
                 f"{self.id}: only what senders and the driver ask of the gateway and the receiver "
@@ -44,12 +47,15 @@ class Duplicate(LinkFault):
 
     @classmethod
     def singles(cls, event: TraceEvent, topology: Topology, occurrence: int) -> Iterable[Duplicate]:
-        if event.link in topology.links and is_repeated(event.link):
+        if event.link not in topology.links or StepId.parse(event.step).connects:
+            return
+        if is_repeated(event.link):
             yield cls(event.link, Point(event.step, "before", occurrence))
 
     @classmethod
     def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[Duplicate]:
-        if step.link is not None and is_repeated(step.link):
+        asked = not StepId.parse(step.step).connects
+        if asked and step.link is not None and is_repeated(step.link):
             yield cls(step.link, Point(step.step, "before", step.number))
 
     @property

@@ -125,7 +125,7 @@ class Pause(Fault):
     def steps_first(self) -> int:
         if not self.replace or self.until is None or self.until.phase != "before":
             return 0
-        is_fenced = StepId.parse(self.start.step).shape in _FENCED
+        is_fenced = _shape(StepId.parse(self.start.step)) in _FENCED
         return 2 if is_fenced and self.start.step != self.until.step else 1
 
     @property
@@ -220,11 +220,16 @@ def _met_at(step: StepId, number: int) -> Iterable[Point]:
     """Where the next driver is amid its work when one that was taken for dead takes this step:
     about to read the batch again, or to take the step too, or, where the other begins its epoch at
     a sink, about to commit there."""
-    if step.shape in _SHARED:
+    if _shape(step) in _SHARED:
         yield Point(f"batch={step.batch}/p=0/a=0/source.read", "before", number + 1)
         yield Point(str(step), "before", number + 1)
     if step.shape == "epoch=N/sink.open" and step.epoch == 1:
         yield _commit(0, step)
+
+
+def _shape(step: StepId) -> str:
+    """What a step is, at whichever level of the application."""
+    return step.shape.replace("/level=N", "")
 
 
 def _commit_of(step: TakenStep) -> Point | None:

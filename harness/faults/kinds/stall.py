@@ -25,7 +25,7 @@ class Stall(Fault):
     too, and where none does, last of all.
 
     Or it stands still before the step, with a request that it has read and no lock, and goes on
-    right before what has been asked for once more.
+    right before what has been asked for once more, or when the batch after that is done as well.
 
     Attributes:
         call: before which call; 0: at the beginning of the step.
@@ -97,7 +97,8 @@ class Stall(Fault):
 
     @property
     def variety(self) -> str:
-        return f"call {self.call}{', met' * self.meets}"
+        late = not self.call and self.until.phase == "after"
+        return f"call {self.call}{', met' * self.meets}{', late' * late}"
 
     @property
     def is_silent(self) -> bool:
@@ -155,15 +156,20 @@ class Stall(Fault):
         it has asked for is done all the same; or it is answered by somebody who had looked how
         things were before it had to wait; or it has got all that it wanted, and what comes late
         meets what was made of that. Or a request was read before its client gave it up, and is
-        carried out when the same client has been let in anew and has asked again."""
+        carried out when the same client has been let in anew and has asked again, or is a batch
+        further: what compares a commit with the last one alone takes it for new then."""
+        again = run.tried_again(step)
+        if again is None:
+            return
+        at = Point(step.step, "before", step.number)
         syncs = _before_syncs(step.calls)
-        if syncs and (again := run.tried_again(step)) is not None:
-            at = Point(step.step, "before", step.number)
-            third = replace(again, occurrence=again.occurrence + 1)
-            for sync in syncs:
-                yield cls(step.node, at, sync, third)
-            yield cls(step.node, at, syncs[0], again, meets=True)
-            yield cls(step.node, at, 0, replace(at, occurrence=at.occurrence + 1))
+        for sync in syncs:
+            yield cls(step.node, at, sync, replace(again, occurrence=again.occurrence + 1))
+        for sync in syncs[:1]:
+            yield cls(step.node, at, sync, again, meets=True)
+        yield cls(step.node, at, 0, replace(at, occurrence=at.occurrence + 1))
+        if (later := run.committed_next(step)) is not None:
+            yield cls(step.node, at, 0, later)
 
 
 def _before_syncs(calls: Sequence[DiskCall]) -> list[int]:

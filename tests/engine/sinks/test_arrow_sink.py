@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,38 @@ def test_what_lost_or_came_late_is_not_kept(tmp_path: Path) -> None:
     sink.commit(2, 1, {0: 0}, QUIET)
     assert [name[:6] for name in staged(sink)] == ["000001", "000001", "000002"]
     assert shown(sink) == [["lines/0.0", "lines/0.1"], ["lines/1.0"]]
+
+
+def test_what_an_executor_has_left_that_died_over_it_is_not_committed(tmp_path: Path) -> None:
+    """Spark repeats its stage then, and counts the attempts at each task from 0 again."""
+    sink = ArrowSink(tmp_path)
+    sink.open("app", 1, QUIET)
+    prepare(sink, 1, 0, 0, 0)
+    (whole,) = (tmp_path / "rows").iterdir()
+    torn = whole.with_name(f"{whole.stem[:-12]}ffffffffffff.arrow")
+    torn.write_bytes(whole.read_bytes()[:100])
+    assert max(staged(sink)) == torn.name, "it would be taken for the newest"
+    sink.commit(1, 0, {0: 0}, QUIET)
+    assert shown(sink) == [["lines/0.0"]]
+    assert staged(sink) == [whole.name]
+
+
+def test_rows_that_could_not_be_made_durable_are_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = ArrowSink(tmp_path)
+    sink.open("app", 1, QUIET)
+    prepare(sink, 1, 0, 1, 0)
+    before = staged(sink)
+
+    def fail(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", fail)
+        with pytest.raises(OSError, match="Input/output error"):
+            prepare(sink, 1, 0, 0, 0)
+    assert staged(sink) == before
 
 
 def test_a_winner_that_has_prepared_nothing_is_named(tmp_path: Path) -> None:

@@ -268,6 +268,10 @@ def test_every_shape_is_a_step() -> None:
             "duplicate: {link: gateway->sender, at: gateway.ack/lines/7}",
             "an answer belongs to the connection of its request",
         ),
+        (
+            "duplicate: {link: sender->gateway, at: sender.connect/lines}",
+            "a connection is made once",
+        ),
     ],
 )
 def test_faults_that_nobody_could_inject_are_refused(fault: str, message: str) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bettong.harness.faults.kinds import Crash, Omit, OmitReply, Storage
+from bettong.harness.faults.kinds import Crash, Omit, OmitReply, PowerCut, Storage
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.registry import to_entry
 from bettong.harness.search.occurrences import read_occurrences
@@ -16,6 +16,7 @@ from bettong.harness.search.trace_lineage import RunLineage, lineage_of, make_up
 from bettong.lineage.faults import (
     CRASH,
     DUPLICATE,
+    LOSS,
     PARTITION,
     PAUSE,
     STORAGE,
@@ -166,6 +167,23 @@ def test_faults_are_placed_in_the_first_batches_only() -> None:
     assert lineage_of(trace.events, batches=1).faults
 
 
+def test_faults_are_placed_where_a_sender_connects_whichever_batch_it_sends_for() -> None:
+    connect = "sender.connect/lines"
+    trace = Trace()
+    trace.begin(connect, node="sender", link=SENDING)
+    trace.end(connect, node="sender", link=SENDING)
+    trace.begin(SEND, connect, node="sender", link=SENDING)
+    trace.end(SEND, connect, node="sender", link=SENDING)
+    trace.whole(OPEN)
+    trace.whole(PLAN)
+    run = lineage_of(trace.events, 1, kinds={CRASH, LOSS, DUPLICATE, PAUSE})
+    lost = {id for s in hypotheses(run.lineage, 1, 1) for id in s}
+    assert {f"omit({SENDING}, {connect})", f"omit-reply({SENDING}, {connect})"} <= lost
+    assert f"silence({SENDING}, {connect})" in run.faults
+    assert f"duplicate({SENDING}, {SEND})" in run.faults
+    assert f"duplicate({SENDING}, {connect})" not in run.faults
+
+
 def test_a_retry_is_owed_to_the_fault_that_made_it_necessary() -> None:
     lost = f"omit-reply({LINK}, {COMMIT})"
     trace = Trace()
@@ -287,6 +305,20 @@ def test_what_is_never_synced_can_be_lost_when_others_know_of_it() -> None:
     cuts = {id for id in proposed(with_calls(SYNCED[:1])) if id.startswith("power-cut")}
     kept = {f"{after}, keep {keep})" for keep in ("half", "zeros")}
     assert cuts == {f"{after})"} | kept
+
+
+def test_the_last_moment_at_which_something_is_lost_is_the_last_one_within_the_batches() -> None:
+    trace = clean()
+    for at in ("batch=0/p=1/a=0", "batch=1/p=0/a=0"):
+        trace.begin(f"receiver.prepare/{at}", PLAN, node="receiver")
+        trace.end(f"receiver.prepare/{at}", PLAN, node="receiver")
+    events = with_calls_to_disk(trace.events, SYNCED[:1])
+    found = lineage_of(events, 1, kinds={STORAGE}).faults.values()
+    cuts = {fault.points[0] for fault in found if isinstance(fault, PowerCut)}
+    assert cuts == {
+        Point(SERVED, "after"),
+        Point("receiver.prepare/batch=0/p=1/a=0", "after"),
+    }
 
 
 def test_a_name_that_is_never_synced_can_be_lost_and_overtake_its_data() -> None:

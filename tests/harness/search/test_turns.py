@@ -95,6 +95,10 @@ READ = "/p=0/a=0/source.read#2"
         ("batch=1/source.note", ["after batch=1/source.wait#2"]),
         ("batch=1/sink.commit/sums", [f"batch=1{READ}", "batch=1/sink.commit/sums#2"]),
         ("batch=0/p=1/a=0/sink.prepare", [f"batch=0{READ}", "batch=0/p=1/a=0/sink.prepare#2"]),
+        (
+            "batch=0/level=2/p=1/a=0/sink.prepare",
+            [f"batch=0{READ}", "batch=0/level=2/p=1/a=0/sink.prepare#2"],
+        ),
         ("epoch=1/sink.open/sums", ["batch=0/sink.commit/sums"]),
         ("epoch=2/sink.open", []),
         ("batch=1/p=0/a=0/source.read", []),
@@ -201,6 +205,15 @@ def test_it_publishes_and_commits_when_its_successor_has_looked_and_is_about_to_
     assert whole_run.opened_next(reading.occurrences[0]) is None
 
 
+@pytest.mark.parametrize("sink", ["", "/doubled"])
+def test_a_late_commit_comes_when_the_next_batch_is_committed_at_the_same_sink(sink: str) -> None:
+    taken = [f"receiver.commit/batch=0{sink}", "receiver.commit/batch=1/other", "batch=1/commits"]
+    taken += [f"receiver.commit/batch=1{sink}"]
+    reading = Reading([Occurrence(s, 1, "receiver", 1, None, at) for at, s in enumerate(taken)])
+    found = map(WholeRun(reading).committed_next, reading.occurrences)
+    assert list(found) == [Point(f"receiver.commit/batch=1{sink}", "after"), None, None, None]
+
+
 @pytest.mark.parametrize(
     ("step", "first"),
     [
@@ -245,7 +258,8 @@ def test_a_thread_stands_still_before_it_waits_for_each_file_that_it_has_written
     step = "receiver.commit/batch=1"
     taken = SimpleNamespace(step=step, number=1, node="receiver", calls=calls)
     again = Point("batch=1/sink.commit", "before", 2)
-    run = SimpleNamespace(tried_again=lambda step: again)
+    later = Point("receiver.commit/batch=2", "after")
+    run = SimpleNamespace(tried_again=lambda step: again, committed_next=lambda step: later)
     found = list(Stall.leaves("ends", taken, run))  # type: ignore[arg-type]
     assert [stall.id for stall in found] == [
         *(
@@ -256,6 +270,7 @@ def test_a_thread_stands_still_before_it_waits_for_each_file_that_it_has_written
             f"stall(receiver, {step}, call {call} met by before batch=1/sink.commit#2)"
             for call in stalls[:1]
         ),
-        *(f"stall(receiver, {step} until before {step}#2)" for _ in stalls[:1]),
+        f"stall(receiver, {step} until before {step}#2)",
+        f"stall(receiver, {step} until {later})",
     ]
     assert len({stall.variety for stall in found}) == len(found)  # each has a turn of its own
