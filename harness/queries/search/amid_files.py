@@ -7,15 +7,17 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
-from bettong.harness.queries.sink.file_steps import WRITE
+from bettong.harness.queries.sink.file_steps import STATEMENTS, WRITE
 
 BEGINS = ("open", "begin", "connect")
 SHOWS = ("rename", "link", "symlink")
+REMOVES = ("remove", "rmdir")
 _WRITES = (WRITE, "truncate")
 _TRANSACTION = "begin"
 _COMMIT = "commit"
-_MOST = 12
-_MOST_OF_ONE = 6
+_MOST = 20
+_MOST_OF_ONE = 10
+_MOST_LISTED = 6
 Operation = tuple[str, str, str]
 """Its step, its kind, and on what kind of file it is."""
 _Kind = tuple[str, str, int]
@@ -36,28 +38,22 @@ def amid_files(
     """Pairs of steps: before an operation of a batch a driver stands still, and before one of the
     next batch it wakes.
 
-    It stands where it begins to write, and where what it has written becomes visible, once for each
-    kind of file; it wakes before the last operation, and before others that make something visible
-    or begin a further transaction. Before one that comes earlier in its batch it would find what it
-    finds between batches.
+    It stands where it begins to write, where what it has written becomes visible, and where it
+    removes what it needs no longer, once for each kind of file; it wakes before the last operation,
+    and before others that make something visible or begin a further transaction. What it has left
+    to do may come earlier in the batch than where it wakes, or later: what it tidies up is put
+    aside there, and not used yet.
 
     Where it is about to list a folder it stands too: what it tidies up by that list may be what the
     other one has written and not yet made visible.
     """
-    first: dict[_Kind, int] = {}
-    for place, (kind, _) in enumerate(_kinds(following)):
-        first.setdefault(kind, place)
     last = len(following) - 1
     until = dict.fromkeys((last, *(place for place in _wakes(following) if place)))
-    pairs = (
-        (step, following[place][0])
-        for place in until
-        for kind, step in _held(own).items()
-        if place >= first.get(kind, 0)
-    )
+    held = _held(own).values()
+    pairs = ((step, following[place][0]) for place in until for step in held)
     shows = [step for step, kind, _ in reversed(following) if kind in SHOWS]
     listed = ((step, show) for show in shows for step in lists)
-    return chain(islice(pairs if following else (), _MOST), islice(listed, _MOST_OF_ONE))
+    return chain(islice(pairs if following else (), _MOST), islice(listed, _MOST_LISTED))
 
 
 def amid_replay(own: Sequence[Operation]) -> Iterator[Sequence[str]]:
@@ -82,17 +78,18 @@ def _held(own: Sequence[Operation]) -> dict[_Kind, str]:
     """Where a driver stands still."""
     held: dict[_Kind, str] = {}
     for kind, step in _kinds(own):
-        if kind[0] in (*BEGINS, *SHOWS):
+        if kind[0] in (*BEGINS, *SHOWS, *REMOVES, *STATEMENTS):
             held.setdefault(kind, step)
     return held
 
 
 def _wakes(following: Sequence[Operation]) -> Iterable[int]:
-    """The places of what makes something visible, or begins a further transaction; of each kind the
-    last."""
+    """The places of what makes something visible, begins a further transaction, or is one by
+    itself; of each kind the last."""
     wakes: dict[_Kind, int] = {}
     for place, (kind, _) in enumerate(_kinds(following)):
-        if kind[0] in SHOWS or (kind[0] == _TRANSACTION and kind[2]):
+        further = kind[0] == _TRANSACTION and kind[2]
+        if further or kind[0] in (*SHOWS, *STATEMENTS):
             wakes[kind] = place
     return wakes.values()
 

@@ -35,6 +35,7 @@ from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.after_restart import second_on_wire
 from bettong.harness.queries.search.amid_files import (
     BEGINS,
+    REMOVES,
     SHOWS,
     Operation,
     amid_files,
@@ -269,15 +270,16 @@ class Why:
         """Where a driver stands still within what the sink's own code does, until its successor has
         gone on: at the renames and links by which what was written becomes visible, for a late one
         may take the other's work away; and the first and the last time that it begins to write, and
-        that it changes a database in one statement, and the first time that it locks a file, for
-        what it has seen before may no longer hold."""
+        that it changes a database in one statement, and the first time that it removes a file, and
+        that it locks one, for what it has seen before may no longer hold."""
         files = list(begun(self._files_of(batch)))
         begins = [step for step, kind, _ in files if kind in BEGINS]
         alone = [step for step, kind, _ in files if kind in STATEMENTS]
         shows = (step for step, kind, _ in files if kind in SHOWS)
+        removes = [step for step, kind, _ in files if kind in REMOVES]
         locks = [step for step, kind, _ in files if kind == LOCK]
-        first, last = (*begins[:1], *alone[:1], *locks[:1]), (*begins[-1:], *alone[-1:])
-        return dict.fromkeys((*first, *shows, *last))
+        first = (*begins[:1], *alone[:1], *removes[:1], *locks[:1])
+        return dict.fromkeys((*first, *shows, *begins[-1:], *alone[-1:]))
 
     def _writes(self, batch: int) -> Iterable[Point]:
         """The first and the last write to each kind of file of a batch: the first so many kinds."""
