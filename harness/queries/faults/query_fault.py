@@ -51,7 +51,8 @@ class Injection(Protocol):
         """The server of an endpoint is killed and started again."""
 
     def pause_server(self, fault: str, endpoint: str) -> None:
-        """It stands still until the client gives up."""
+        """It stands still until the client gives up; where it is not ours, what the client has sent
+        it is on its way so long, and this returns then."""
 
     def hold_driver(self, fault: str) -> None:
         """The driver stands still, with what it has sent last on its way, until another one that

@@ -126,9 +126,14 @@ class FaultInjector:
         self.endpoint_proxies.server(endpoint).restart()
 
     def pause_server(self, fault: str, endpoint: str) -> None:
-        server = self.endpoint_proxies.server(endpoint)
-        server.pause()
-        self._last(fault, server.resume)
+        server = self.endpoint_proxies.servers.get(endpoint)
+        if server is not None:
+            server.pause()
+            self._last(fault, server.resume)
+            return
+        over = threading.Event()
+        self._last(fault, over.set)
+        over.wait(PATIENCE_S)
 
     def hold_driver(self, fault: str) -> None:
         self._told[fault] = self._hold(fault)

@@ -104,7 +104,7 @@ def ids(points: Sequence[WirePoint]) -> list[str]:
 
 
 def test_a_request_that_changes_something_is_lost_and_repeated_in_every_way() -> None:
-    point, held, slow = placed([(0, "INSERT", "a"), (1, "INSERT", "b"), (2, "INSERT", "c")])
+    point, server, held, slow = placed([(0, "INSERT", "a"), (1, "INSERT", "b"), (2, "INSERT", "c")])
     request = "db/conn=1/request=2 INSERT"
     assert [fault.id for fault, _ in point.faults] == [
         f"omit({request})",
@@ -117,6 +117,7 @@ def test_a_request_that_changes_something_is_lost_and_repeated_in_every_way() ->
         f"pause(driver, before {request})",
     ]
     assert len({left for _, left in point.faults}) == 8
+    assert ids([server]) == [f"pause(server, before {request})"]
     assert ids([held]) == [f"pause(driver, before {request} until db/batch=2/INSERT=1)"]
     assert ids([slow]) == [f"crash(driver, awaiting {request})"]
 
@@ -621,8 +622,8 @@ def test_what_is_done_once_only_is_hit_where_it_is_done() -> None:
     points = placed(asked)
     requests = dict.fromkeys(fault.point.request for p in points for fault, _ in p.faults)
     assert list(requests) == ["db/conn=1/request=1 CREATE", "db/conn=1/request=3 INSERT"]
-    # One is held until amid the next batch, the last is slow as well.
-    assert [point.batch for point in points] == [0, 1, 1, 1]
+    # The server stands still, one is held until amid the next batch, the last is slow as well.
+    assert [point.batch for point in points] == [0, 1, 1, 1, 1]
 
 
 def test_a_later_batch_that_does_what_none_before_does_is_hit_as_the_last_one_is() -> None:

@@ -43,10 +43,15 @@ class Proxies:
     armed: list[Armed] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     waiting: frozenset[int] = frozenset()
+    ours: bool = True
 
     @property
     def recorder(self) -> Proxies:
         return self
+
+    @property
+    def servers(self) -> dict[str, Proxies]:
+        return {"db": self} if self.ours else {}
 
     def arm(
         self,
@@ -148,6 +153,26 @@ def test_a_fault_on_the_wire_is_in_force_from_the_beginning(
     assert proxies.done == done
     assert run.end() == ()
     assert run.evidence == {fault: "hit the request, 1 time(s)"}
+
+
+@pytest.mark.parametrize("end", ["starts", "end"])
+def test_what_is_sent_to_a_server_that_is_not_ours_is_on_its_way_until_the_client_gives_up(
+    end: str,
+) -> None:
+    proxies, fault = Proxies(ours=False), "pause(server, before db/COMMIT=1)"
+    run = injector(proxies, fault)
+    run.arm()
+    (armed,) = proxies.armed
+    assert armed.action is not None
+    assert armed.what == ("omit", "nth", "once", False)
+    armed.fired = 1
+    held = threading.Thread(target=armed.action)
+    held.start()
+    while held.is_alive():  # it may not have begun to wait when that is said first
+        getattr(run, end)()
+    held.join(60)
+    assert proxies.done == []
+    assert run.end() == ()
 
 
 LATE = "pause(driver, before db/COMMIT=1)"
