@@ -68,6 +68,9 @@ class Injection(Protocol):
     def wake_now(self, fault: str) -> None:
         """The driver that stands still goes on; returns when it has come to its end."""
 
+    def goes_past(self, fault: str) -> None:
+        """The driver that has taken over does more of a batch than the one that stands still."""
+
     def outlast_client(self, fault: str) -> None:
         """What hits a request has fired, and ends when the client gives up."""
 

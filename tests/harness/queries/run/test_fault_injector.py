@@ -338,6 +338,40 @@ def test_a_driver_held_at_a_file_until_all_was_done_was_not_amid_a_batch() -> No
     assert run.end() == (AT_FILES,)
 
 
+LATER = "batch=1/sink.file=5.rename"
+AT_REPLAY = f"pause(driver, from {SHOWN} until {LATER})"
+
+
+@pytest.mark.parametrize(
+    ("fault", "done", "goes_past", "missing"),
+    [
+        (AT_REPLAY, True, "", ()),
+        (AT_REPLAY, True, "batch=1/sink.file=9.look", ()),
+        (AT_REPLAY, True, "batch=2/sink.file=4.open", ()),
+        (AT_REPLAY, True, "batch=1/sink.file=2.write", ()),
+        (AT_REPLAY, True, "batch=1/sink.file=4.open", (AT_REPLAY,)),
+        (AT_REPLAY, False, "", (AT_REPLAY,)),
+        (AT_FILES, True, "", (AT_FILES,)),
+    ],
+)
+def test_who_finds_the_batch_done_replays_nothing_that_another_could_go_on_amid(
+    fault: str, done: bool, goes_past: str, missing: tuple[str, ...]
+) -> None:
+    proxies = Proxies()
+    run = injector(proxies, fault)
+    run.arm()
+    held = threading.Thread(target=run.met, args=(event(SHOWN),))
+    held.start()
+    while not proxies.done:
+        assert held.is_alive()
+    if goes_past:
+        run.met(event(goes_past))
+    run.let_go(done)
+    held.join(60)
+    run.met(event("batch=1/sink.file=6.open"))  # of the first one, which goes on
+    assert run.end() == missing
+
+
 @pytest.mark.parametrize("at_files", [False, True])
 def test_a_driver_goes_on_when_its_successor_does_not_come_on(at_files: bool) -> None:
     """It waits for a lock that is no request, such as one on a file."""
