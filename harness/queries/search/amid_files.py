@@ -14,6 +14,8 @@ SHOWS = ("rename", "link", "symlink")
 REMOVES = ("remove", "rmdir")
 _WRITES = (WRITE, "truncate")
 _TRANSACTION = "begin"
+_TAKES_UP = (_TRANSACTION, "connect")
+"""By these a database is taken up, which what was put aside before may go into."""
 _COMMIT = "commit"
 _MOST = 20
 _MOST_OF_ONE = 10
@@ -40,8 +42,8 @@ def amid_files(
 
     It stands where it begins to write, where what it has written becomes visible, and where it
     removes what it needs no longer, once for each kind of file; it wakes before the last operation,
-    and before others that make something visible or begin a further transaction. What it has left
-    to do may come earlier in the batch than where it wakes, or later: what it tidies up is put
+    and before others but the first that make something visible or begin a transaction. What it has
+    left to do may come earlier in the batch than where it wakes, or later: what it tidies up is put
     aside there, and not used yet.
 
     Where it is about to list a folder it stands too: what it tidies up by that list may be what the
@@ -84,12 +86,11 @@ def _held(own: Sequence[Operation]) -> dict[_Kind, str]:
 
 
 def _wakes(following: Sequence[Operation]) -> Iterable[int]:
-    """The places of what makes something visible, begins a further transaction, or is one by
-    itself; of each kind the last."""
+    """The places of what makes something visible, begins a transaction, or is one by itself; of
+    each kind the last."""
     wakes: dict[_Kind, int] = {}
     for place, (kind, _) in enumerate(_kinds(following)):
-        further = kind[0] == _TRANSACTION and kind[2]
-        if further or kind[0] in (*SHOWS, *STATEMENTS):
+        if kind[0] in (*SHOWS, *STATEMENTS, *_TAKES_UP):
             wakes[kind] = place
     return wakes.values()
 

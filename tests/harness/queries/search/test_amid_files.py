@@ -26,6 +26,7 @@ def batch(number: int, *operations: str) -> list[Operation]:
 
 BEAT = ("open beat", "rename beat")
 STAGED = ("open staged", "open aside", "rename rows", "remove staged")
+LOADED = ("open aside", "rename aside", "begin db", "commit db", "remove aside")
 ALONE = ("create db", "insert aside", "insert rows", "delete aside")
 TWO = ("begin db", "commit db", "begin db", "commit db")
 
@@ -43,6 +44,14 @@ TWO = ("begin db", "commit db", "begin db", "commit db")
                 (start, until)
                 for until in ("6.remove", "2.rename", "5.rename")
                 for start in (*("1.open", "2.rename", "3.open", "4.open", "5.rename", "6.remove"),)
+            ],
+        ),
+        (
+            LOADED,
+            [
+                (start, until)
+                for until in ("5.remove", "2.rename", "3.begin")
+                for start in ("1.open", "2.rename", "3.begin", "5.remove")
             ],
         ),
         (
@@ -65,7 +74,7 @@ TWO = ("begin db", "commit db", "begin db", "commit db")
     ],
     ids=[
         *("one", "at its only one", "what it removes", "nothing begun", "a file aside"),
-        *("statements", "transactions"),
+        *("what is loaded", "statements", "transactions"),
     ],
 )
 def test_it_stands_at_each_kind_of_file_and_wakes_amid_the_next_batch(
