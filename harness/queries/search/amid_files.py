@@ -35,7 +35,10 @@ def begun(operations: Iterable[Operation]) -> Iterator[Operation]:
 
 
 def amid_files(
-    own: Sequence[Operation], following: Sequence[Operation], lists: Sequence[str] = ()
+    own: Sequence[Operation],
+    following: Sequence[Operation],
+    lists: Sequence[str] = (),
+    reads: Sequence[str] = (),
 ) -> Iterator[Sequence[str]]:
     """Pairs of steps: before an operation of a batch a driver stands still, and before one of the
     next batch it wakes.
@@ -44,18 +47,19 @@ def amid_files(
     removes what it needs no longer, once for each kind of file; it wakes before the last operation,
     and before others but the first that make something visible or begin a transaction. What it has
     left to do may come earlier in the batch than where it wakes, or later: what it tidies up is put
-    aside there, and not used yet.
+    aside there, and not used yet. So it wakes also where the next batch reads what it has written
+    itself.
 
     Where it is about to list a folder it stands too: what it tidies up by that list may be what the
     other one has written and not yet made visible.
     """
     last = len(following) - 1
-    until = dict.fromkeys((last, *(place for place in _wakes(following) if place)))
-    held = _held(own).values()
-    pairs = ((step, following[place][0]) for place in until for step in held)
+    wakes = dict.fromkeys((last, *(place for place in _wakes(following) if place)))
+    until = (*(following[place][0] for place in wakes if following), *reads)
+    pairs = ((step, wake) for wake in until for step in _held(own).values())
     shows = [step for step, kind, _ in reversed(following) if kind in SHOWS]
     listed = ((step, show) for show in shows for step in lists)
-    return chain(islice(pairs if following else (), _MOST), islice(listed, _MOST_LISTED))
+    return chain(islice(pairs, _MOST), islice(listed, _MOST_LISTED))
 
 
 def amid_replay(own: Sequence[Operation]) -> Iterator[Sequence[str]]:

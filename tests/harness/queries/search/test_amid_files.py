@@ -103,6 +103,13 @@ def test_it_stands_where_it_lists_what_it_tidies_up(
     assert pairs == [(look, f"batch=2/{wake}") for wake in wakes for look in ("1.look", "2.look")]
 
 
+def test_it_wakes_where_the_next_batch_reads_what_it_has_put_aside() -> None:
+    first, second = (batch(n, "rename aside", "remove aside") for n in (1, 2))
+    found = [until for _, until in amid_files(first, second, reads=["batch=2/1.look"])]
+    assert found == ["batch=2/2.remove"] * 2 + ["batch=2/1.look"] * 2
+    assert list(amid_files([], second, reads=["batch=2/1.look"])) == []
+
+
 @pytest.mark.parametrize(
     ("operations", "kinds"),
     [
