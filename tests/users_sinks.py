@@ -45,6 +45,12 @@ class Returnless(Mine):
     def write(self, rows, env):
         super().write(rows, env)
 
+class Several(Mine):
+    def write(self, rows, env):
+        rows.writeStream.format("noop").option(
+            "checkpointLocation", str(env.workdir / "other")).start()
+        return super().write(rows, env)
+
 class Nameless(Mine):
     def read(self, env):
         return [{"value": 1}]

@@ -43,13 +43,13 @@ def judge_run(
     run: QueryRun,
     source: Input,
     ordered: bool,
-    refusable: bool = False,
+    stands_from: int | None = None,
     fields: Collection[str] = (),
 ) -> SinkVerdict:
     """Compare what was read back with what was given.
 
-    ``refusable``: the sink may refuse the source's odd row, or change it; a query that stands
-    still there and says why is then right.
+    ``stands_from``: the batch from which on a query that stands still and says why is right; the
+    source's odd row, if it has one, may also be changed.
     ``fields``: of rows, which runs without faults have shown.
     """
     if run.unreadable:
@@ -61,9 +61,10 @@ def judge_run(
     bad = malformed(expected, observed)
     if bad:
         return SinkVerdict((), (), bad[0])
-    if refusable:
+    if stands_from is not None:
         found = output_anomalies(expected, observed, "none")
-        beside = tuple(a for a in found if not _excused(a, source, run.drained))
+        stood_from = stands_from if run.errors and not run.drained else source.batches
+        beside = tuple(a for a in found if not _excused(a, source, stood_from))
         return SinkVerdict(beside, _torn(run, source))
     order = "per-key" if ordered and "key" in fields else "none"
     anomalies = output_anomalies(expected, observed, order)  # type: ignore[arg-type]
@@ -91,15 +92,14 @@ def planned_again(run: QueryRun) -> list[Anomaly]:
     ]
 
 
-def _excused(anomaly: Anomaly, source: Input, drained: bool) -> bool:
-    """Whether it is what may come of a row that the target refuses: that is changed, or the query
-    has stopped before it was written, with what comes after it."""
+def _excused(anomaly: Anomaly, source: Input, stood_from: int) -> bool:
+    """Whether it is what may come of a row that the target refuses, or of a replay that comes too
+    late: the row is changed, or the query has stopped before it was written, with what comes after
+    it."""
     if anomaly.kind == "Corrupt":
         return anomaly.messages == (source.odd_id,)
-    reached = source.batch_of(source.odd_id)
-    if anomaly.kind != "Loss" or drained or reached is None:
-        return False
-    return all((source.batch_of(id) or 0) >= reached for id in anomaly.messages)
+    known = (source.batch_of(id) or 0 for id in anomaly.messages)
+    return anomaly.kind == "Loss" and all(batch >= stood_from for batch in known)
 
 
 def _torn(run: QueryRun, source: Input) -> tuple[Anomaly, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from bettong.harness.queries.faults.alike import shape
+from bettong.harness.queries.faults.alike import kind_of, what_is_done
 from bettong.harness.queries.faults.read_only_requests import harmless, meant_to_read
 from bettong.harness.queries.faults.wire_fault import at_request, in_batch
 from bettong.harness.wire import CutPoint, Request
@@ -16,8 +16,8 @@ from bettong.harness.wire.cutpoints import same_in_each_run
 _ENDS = frozenset({"COMMIT", "EXEC", "EndTxn", "tx.commit"})
 """What ends a transaction; where there is none each request that changes something is one."""
 _BEGINS = frozenset({"BEGIN", "MULTI", "tx.select"})
-_MOST = 12
-_MOST_OF_ONE = 6
+_MOST = 20
+_MOST_OF_ONE = 10
 _READS = "SELECT"
 """It seldom does more, whatever functions it could call: a sink asks by it whether a batch is done,
 and who stands still before that finds that it is."""
@@ -27,11 +27,10 @@ def amid(
     placed: Sequence[tuple[Request, int | None]], pinned: Collection[str], batch: int
 ) -> Iterator[tuple[Request, CutPoint]]:
     """Requests of a batch at which a driver stands still, each with the one of the next batch at
-    which it wakes: of each endpoint and each transaction the first that changes something, until
-    the same transaction, or one after it, is about to begin; and where the first one ends, until
-    one after it begins or, where there is one only, that ends. Transactions that ask the same are
-    one, and of many pairs those that wake last are tried. Once as if a GET of HTTP only read, and
-    once as if it may write.
+    which it wakes: of each endpoint and each transaction the first that changes something, and
+    where the first one ends, until a transaction but the first is about to begin or, where there is
+    one only, that ends. Transactions that ask the same are one, and of many pairs those that wake
+    last are tried. Once as if a GET of HTTP only read, and once as if it may write.
 
     ``pinned``: ids of the requests that can be told again.
     """
@@ -45,9 +44,9 @@ def amid_replay(
     placed: Sequence[tuple[Request, int | None]], pinned: Collection[str], batch: int
 ) -> Iterator[tuple[Request, CutPoint]]:
     """The same of one batch, each with the request of its replay at which it wakes: of each
-    transaction but the last the first that changes something, until the last one begins. What the
-    replay has emptied, or found to be empty, is written to once more before it is used. With that
-    batch the one that takes over begins, after what it asks before any."""
+    transaction the first that changes something, until a later one begins. What the replay has
+    emptied, or found to be empty, is written to once more before it is used. With that batch the
+    one that takes over begins, after what it asks before any."""
     for ahead, own in _at_each_endpoint(placed, None, batch):
         for request, until in _pinned(own, own, _pairs_of_one, pinned):
             yield request, at_request("omit", until.endpoint, *_called(until, [*ahead, *own]))
@@ -56,6 +55,8 @@ def amid_replay(
 _Changes = Callable[[Request], bool]
 _Requests = Sequence[Request]
 _Pairs = Callable[[_Requests, _Requests, _Changes], Iterable[tuple[Request, Request]]]
+_DoneBy = Callable[[Request], object]
+_Kind = tuple[object, ...]
 
 
 def _at_each_endpoint(
@@ -97,8 +98,8 @@ def _pairs(
     own: Sequence[Request], following: Sequence[Request], changes: _Changes
 ) -> Iterator[tuple[Request, Request]]:
     """What a driver that goes on amid a transaction has left to do is what it had left when that
-    began: so it wakes between them only. Before one that comes earlier in its batch it finds what
-    it finds between batches."""
+    began: so it wakes between them only. What it has left may well come earlier in the batch than
+    where it wakes, or later: what it tidies up is put aside there, and not used yet."""
     held, wakes = _transactions(own, changes), _transactions(following, changes)
     if not held or not wakes:
         return
@@ -106,40 +107,35 @@ def _pairs(
     yield held[0].change, until
     yield held[0].end, until
 
-    surely = _surely(changes)
-    held, wakes = _transactions(own, surely), _transactions(following, surely)
-    kinds = list(dict.fromkeys(transaction.kind for transaction in wakes))
-    first, latest = _first_of_each(held), {t.kind: t for t in wakes}
-    pairs = (
-        (start, latest[kinds[place]].begin)
-        for place in range(len(kinds) - 1, 0, -1)
-        for start in (
-            *(first[kind].change for kind in kinds[: place + 1] if kind in first),
-            *(transaction.end for transaction in held[:1]),
-        )
-    )
-    yield from islice(pairs, _MOST)
+    surely, done_by = _surely(changes), what_is_done([*own, *following])
+    held, wakes = _transactions(own, surely, done_by), _transactions(following, surely, done_by)
+    starts = [*(t.change for t in _first_of_each(held)), *(t.end for t in held[:1])]
+    untils = [t.begin for t in _latest_of_each(wakes) if t is not wakes[0]]
+    yield from islice(((start, until) for until in untils for start in starts), _MOST)
 
 
 def _pairs_of_one(
     own: Sequence[Request], replay: Sequence[Request], changes: _Changes
 ) -> Iterable[tuple[Request, Request]]:
-    surely = _surely(changes)
-    wakes = _transactions(replay, surely)
-    if not wakes:
-        return []
-    until = wakes[-1].begin
-    first = _first_of_each(_transactions(own, surely)).values()
-    pairs = ((t.change, until) for t in first if t.change.order < until.order)
+    surely, done_by = _surely(changes), what_is_done(replay)
+    starts = [t.change for t in _first_of_each(_transactions(own, surely, done_by))]
+    untils = [t.begin for t in _latest_of_each(_transactions(replay, surely, done_by))]
+    pairs = ((x, until) for until in untils for x in starts if x.order < until.order)
     return islice(pairs, _MOST_OF_ONE)
 
 
-def _first_of_each(transactions: Sequence[_Transaction]) -> dict[tuple[str, ...], _Transaction]:
+def _first_of_each(transactions: Sequence[_Transaction]) -> Iterable[_Transaction]:
     """The first transaction of each kind, in their order."""
-    first: dict[tuple[str, ...], _Transaction] = {}
+    first: dict[_Kind, _Transaction] = {}
     for transaction in transactions:
         first.setdefault(transaction.kind, transaction)
-    return first
+    return first.values()
+
+
+def _latest_of_each(transactions: Sequence[_Transaction]) -> Sequence[_Transaction]:
+    """The last transaction of each kind, the last one first."""
+    latest = {transaction.kind: transaction for transaction in transactions}
+    return sorted(latest.values(), key=lambda transaction: -transaction.begin.order)
 
 
 def _surely(changes: _Changes) -> _Changes:
@@ -160,17 +156,19 @@ class _Transaction:
     begin: Request
     change: Request
     end: Request
-    kind: tuple[str, ...]
+    kind: _Kind
 
 
-def _transactions(requests: Sequence[Request], changes: _Changes) -> list[_Transaction]:
+def _transactions(
+    requests: Sequence[Request], changes: _Changes, done_by: _DoneBy = kind_of
+) -> list[_Transaction]:
     found: list[_Transaction] = []
     since: list[Request] = []
 
     def end() -> None:
         changed = [r for r in since if changes(r)]
         if changed:
-            kind = tuple(dict.fromkeys(shape(r.label) for r in changed))
+            kind = tuple(dict.fromkeys(map(done_by, changed)))
             found.append(_Transaction(since[0], changed[0], changed[-1], kind))
             since.clear()
 

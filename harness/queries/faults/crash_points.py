@@ -129,6 +129,20 @@ def looks(events: Iterable[TraceEvent], batch: int, lists: bool = False) -> list
     return list(found.values())[:_MOST_LOOKS]
 
 
+def read_back(events: Iterable[TraceEvent], batch: int) -> list[Point]:
+    """Before what a batch's function reads of what it has written itself, such as what it has put
+    aside, once for each kind of file, in the order of the run: the first so many."""
+    written, found = set[str](), dict[str, Point]()
+    for event in events:
+        if StepId.parse(event.step).batch != batch or "op" not in event.detail:
+            continue
+        if not is_look(event):
+            written.add(_on(event.detail))
+        elif _on(event.detail) in written:
+            found.setdefault(_on(event.detail), Point(event.step))
+    return list(found.values())[:_MOST_LOOKS]
+
+
 def lines_of_changes(events: Iterable[TraceEvent], batch: int) -> list[Point]:
     """The beginnings of the lines that changed files in a batch, in its function or in its tasks,
     where nothing else told of that before, in the order of the run."""

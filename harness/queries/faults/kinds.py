@@ -17,6 +17,7 @@ from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.refused import Refused, RefusedOnce
 from bettong.harness.queries.faults.wire_fault import WireFault
 from bettong.harness.queries.faults.zombie import Amid, Zombie
+from bettong.harness.queries.sink.file_steps import STATEMENTS
 
 KINDS: tuple[type[QueryFault], ...] = (
     OperationalEvent,
@@ -38,6 +39,7 @@ _FAIL_ATTEMPTS = (("before", "source.middle"), ("after", "task"))
 _RAISING = (
     *("open", "connect", "rename", "remove", "mkdir", "rmdir", "link", "symlink", "truncate"),
     *("commit", "end"),
+    *STATEMENTS,
 )
 
 

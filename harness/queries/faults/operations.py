@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from bettong.harness.faults.kinds import Crash
 from bettong.harness.faults.point import DRIVER, Point
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.sink.rows import Input
 
@@ -91,6 +92,12 @@ class OperationalEvent(QueryFault):
     @property
     def bound(self) -> str:
         return "operation"
+
+    @property
+    def stands_from(self) -> int | None:
+        """The batch from which on the query may stand still and say why; None where it may not."""
+        at = self.odd if self.crash is None else StepId.parse(self.crash.step).batch
+        return at if self.refusable else None
 
     @property
     def mechanism(self) -> str:

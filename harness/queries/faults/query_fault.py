@@ -51,7 +51,8 @@ class Injection(Protocol):
         """The server of an endpoint is killed and started again."""
 
     def pause_server(self, fault: str, endpoint: str) -> None:
-        """It stands still until the client gives up."""
+        """It stands still until the client gives up; where it is not ours, what the client has sent
+        it is on its way so long, and this returns then."""
 
     def hold_driver(self, fault: str) -> None:
         """The driver stands still, with what it has sent last on its way, until another one that
@@ -66,6 +67,9 @@ class Injection(Protocol):
 
     def wake_now(self, fault: str) -> None:
         """The driver that stands still goes on; returns when it has come to its end."""
+
+    def goes_past(self, fault: str) -> None:
+        """The driver that has taken over does more of a batch than the one that stands still."""
 
     def outlast_client(self, fault: str) -> None:
         """What hits a request has fired, and ends when the client gives up."""

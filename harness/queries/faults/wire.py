@@ -80,9 +80,10 @@ def wire_points(
     Of a batch's requests that are alike those of :func:`~.alike.telling` stand for all; between
     the first and the last of many a driver dies once.
     ``clean``: the run; ``pinned``: its requests that another clean run makes equally.
-    ``servers``: endpoints whose servers are ours to restart and pause; it is done at the last
-    request of the batches that can change something, and at the last GET of HTTP, or, where no
-    reply to that is due, at the next one that is replied to: whoever has seen that goes on. On each
+    ``servers``: endpoints whose servers are ours to restart; that is done, and any server stands
+    still, at the last request of the batches that can change something, and at the last GET of
+    HTTP, or, where no reply to that is due, at the next one that is replied to: whoever has seen
+    that goes on. On each
     connection to an endpoint, ours or not, the last request of the last batch may be slow as well,
     while nobody waits for it: whoever asks more has had the reply.
     """
@@ -113,9 +114,7 @@ def wire_points(
         in_full = later or batch == window - 1
         if not harmless(request.label) and not request.reply_size:
             unreplied.add(request.endpoint)
-        elif request.endpoint in servers and (
-            changes(request) or (request.reply_size and request.endpoint in unreplied)
-        ):
+        elif changes(request) or (request.reply_size and request.endpoint in unreplied):
             unreplied.discard(request.endpoint)
             last[request.endpoint, later, meant_to_read(request.label)] = (request, batch, points)
         if in_full and not harmless(request.label):
@@ -143,7 +142,10 @@ def wire_points(
             done = [WireFault(p, "crash") for p in points if p.kind == kind]
             found.append(WirePoint(batch, tuple((f, left) for f in done), request.order))
     found += _late_looks(looks)
-    found += [WirePoint(b, tuple(_of_the_server(p)), r.order) for r, b, p in last.values()]
+    ours = set(servers)
+    for request, batch, points in last.values():
+        of_server = tuple(_of_the_server(points, request.endpoint in ours))
+        found.append(WirePoint(batch, of_server, request.order))
     latest_first = sorted(ends.values(), key=lambda end: -end[1])
     for pairs_at in (amid_replay, amid):
         for at in (window - 1, *sorted(tail)):
@@ -295,11 +297,11 @@ def _late_looks(
             yield WirePoint(batch, late, request.order)
 
 
-def _of_the_server(points: Iterable[CutPoint]) -> Iterator[tuple[WireFault, str]]:
+def _of_the_server(points: Iterable[CutPoint], ours: bool) -> Iterator[tuple[WireFault, str]]:
     for point in points:
-        if point.kind != "cut":
+        if ours and point.kind != "cut":
             yield _own(WireFault(point, "restarted"))
-        if point.kind == "omit-reply":
+        if ours and point.kind == "omit-reply":
             yield _own(WireFault(point, "answered"))
         if point.kind == "omit":
             yield _own(WireFault(point, "paused"))

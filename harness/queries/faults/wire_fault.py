@@ -71,7 +71,8 @@ class WireFault(QueryFault):
             and the driver dies as soon as Spark has recorded a batch all the same, or else when it
             has waited for a while; ``restarted``: the server is killed and started there;
             ``answered``: the same, but its reply arrives: what it kept in memory alone is lost;
-            ``paused``: it stands still there until the client gives up; ``late``: the driver
+            ``paused``: it stands still there until the client gives up, or only what comes on that
+            connection does, where it is not ours to be stopped; ``late``: the driver
             stands still there, and its request is on its way until another driver has ended the
             work; ``amid``: the same until that one is about to make a later request, and waits
             there until what the first one does has come to its end; ``unavailable``: the answer is

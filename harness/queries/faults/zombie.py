@@ -11,10 +11,12 @@ from bettong.harness.faults.point import DRIVER, Point, span
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.query_fault import Injection, QueryFault
 from bettong.harness.queries.faults.wording import point_in_words
+from bettong.harness.queries.sink.file_steps import CHANGED, HALF, LINE, LOOK
 from bettong.lineage.trace import TraceEvent
 
 WOKEN = "the one that took over was amid a batch"
 WAITED = "the one that took over waited for it"
+MISSED = "the one that took over had found the batch done and ended the work"
 """The evidence of what a driver that had stood still went on at."""
 _ID = re.compile(r"pause\(driver, from (.+) until (.+)\)$")
 
@@ -105,10 +107,26 @@ class Amid(QueryFault):
             run.hold_driver_at(self.id)
         elif self.until.is_of(event):
             run.wake_now(self.id)
+        elif self._is_past(event):
+            run.goes_past(self.id)
 
     def proven(self, evidence: str) -> bool:
-        """A driver that had to wait for the first one could not come so far."""
-        return WOKEN in evidence or WAITED in evidence
+        """A driver that had to wait for the first one could not come so far, and one that finds the
+        batch done has nothing to replay: the first one was late, and no more."""
+        missed = self._in_replay and MISSED in evidence
+        return WOKEN in evidence or WAITED in evidence or missed
+
+    @property
+    def _in_replay(self) -> bool:
+        return StepId.parse(self.start.step).batch == StepId.parse(self.until.step).batch
+
+    def _is_past(self, event: TraceEvent) -> bool:
+        """Whether it is of the same batch, and comes later there than where the first one stands;
+        what does not change files is counted apart."""
+        step, start = StepId.parse(event.step), StepId.parse(self.start.step)
+        if step.batch != start.batch or step.file is None or start.file is None:
+            return False
+        return step.file[1] not in (CHANGED, HALF, LINE, LOOK) and step.file[0] > start.file[0]
 
     @property
     def bound(self) -> str:

@@ -240,7 +240,9 @@ class _Check:
             return SinkVerdict((), ())
         otherwise = self._cut_otherwise is not None and run.cut != self._cut
         judged = (self._cut_otherwise if otherwise else None) or self._judged
-        return (judged.fed_again() if event_of(faults).repeat is not None else judged).run(run)
+        event = event_of(faults)
+        judged = judged.fed_again() if event.repeat is not None else judged
+        return judged.run(run, may_stand=event.stands_from is not None)
 
     def result(self) -> Result:
         """The verdict. Raises VacuousError, UsageError, SinkError."""

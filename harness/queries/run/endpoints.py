@@ -44,7 +44,7 @@ class EndpointProxies:
 
     Attributes:
         recorder: of what crosses.
-        servers: those of the endpoints that are ours to restart and pause.
+        servers: those of the endpoints that are ours to restart and stop.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ from bettong.harness.faults.point import DRIVER
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.lost_executor import SECOND, attempt_of
 from bettong.harness.queries.faults.query_fault import QueryFault
-from bettong.harness.queries.faults.zombie import WAITED, WOKEN
+from bettong.harness.queries.faults.zombie import MISSED, WAITED, WOKEN
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.wire import Armed, CutPoint
 from bettong.harness.wire.armed import Lasts
@@ -55,7 +55,9 @@ class _Hold:
     Attributes:
         successor: which start of a driver the one is that takes over.
         over: the one that stands still may go on; ``ended``: it has come to its end.
-        woken: it goes on amid the other's batch; ``waited``: or because that one does not come on.
+        woken: it goes on amid the other's batch; ``waited``: or because that one does not come on;
+            ``missed``: or when that one has ended the work, and has found the batch done.
+        past: the other one has done more of the batch than the one that stands still.
     """
 
     successor: int
@@ -63,6 +65,8 @@ class _Hold:
     ended: threading.Event = field(default_factory=threading.Event)
     woken: bool = False
     waited: bool = False
+    missed: bool = False
+    past: bool = False
 
 
 @dataclass
@@ -126,9 +130,14 @@ class FaultInjector:
         self.endpoint_proxies.server(endpoint).restart()
 
     def pause_server(self, fault: str, endpoint: str) -> None:
-        server = self.endpoint_proxies.server(endpoint)
-        server.pause()
-        self._last(fault, server.resume)
+        server = self.endpoint_proxies.servers.get(endpoint)
+        if server is not None:
+            server.pause()
+            self._last(fault, server.resume)
+            return
+        over = threading.Event()
+        self._last(fault, over.set)
+        over.wait(PATIENCE_S)
 
     def hold_driver(self, fault: str) -> None:
         self._told[fault] = self._hold(fault)
@@ -154,7 +163,8 @@ class FaultInjector:
                 return WAITED
         if hold.waited:
             return WAITED
-        return WOKEN if hold.woken else "the one that took over was done"
+        done = MISSED if hold.missed else "the one that took over was done"
+        return WOKEN if hold.woken else done
 
     def wake_amid(self, fault: str, until: CutPoint) -> None:
         hold = self._holds.get(fault)
@@ -173,6 +183,11 @@ class FaultInjector:
         hold.over.set()
         hold.ended.wait(_AMID_S)
 
+    def goes_past(self, fault: str) -> None:
+        hold = self._holds.get(fault)
+        if hold is not None and not hold.over.is_set():
+            hold.past = True
+
     def ended(self, incarnation: int) -> None:
         """A driver that another one has taken over from has come to its end."""
         for hold in self._holds.values():
@@ -186,9 +201,11 @@ class FaultInjector:
             hold.waited = not hold.over.is_set()
             hold.over.set()
 
-    def let_go(self) -> None:
-        """No driver takes over from another any more: those that stand still go on."""
+    def let_go(self, done: bool = False) -> None:
+        """No driver takes over from another any more: those that stand still go on. ``done``: the
+        work is."""
         for hold in self._holds.values():
+            hold.missed = done and not (hold.past or hold.over.is_set())
             hold.over.set()
             hold.ended.set()
 

@@ -32,6 +32,16 @@ class NoQueryError(TypeError):
         super().__init__(f"{type(found).__name__} was returned, and {NO_QUERY}")
 
 
+class ManyQueriesError(RuntimeError):
+    """Several queries were started: their steps could not be told apart."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            f"write() starts {number} streaming queries, and one is judged at a time: make a sink "
+            "of each"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """How the host finds the sink.
@@ -104,17 +114,25 @@ def incarnation(
 def _write(sink: Sink, source: Input, env: Environment) -> str | None:
     query = None
     failures = Failures()
+    streams = env.spark.streams
+    before = {each.runId for each in streams.active}  # one that a crash has left may be ending
     try:
         query = sink.write(source.stream(env.spark), env)
         if not hasattr(query, "processAllAvailable"):
             found, query = query, None
             raise NoQueryError(found)
+        started = sum(each.runId not in before for each in streams.active)
+        if started > 1:
+            raise ManyQueriesError(started)
         query.processAllAvailable()
     except Exception as e:
         return failures.in_words(e)
     finally:
         if query is not None:
             query.stop()
+        for each in streams.active:
+            if each.runId not in before:
+                each.stop()
     return None
 
 

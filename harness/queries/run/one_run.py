@@ -196,7 +196,7 @@ class OneRun:
             self._end_pauses()
             if self._operational_event.anew:
                 self._start_anew()
-            self._injector.let_go()
+            self._injector.let_go(self._result.drained)
             for number in self._incarnations.unended():
                 self._result.errors.append(f"incarnation {number} did not end")
             checkpoint = self._workload.checkpoint(self._state)

@@ -7,15 +7,19 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
-from bettong.harness.queries.sink.file_steps import WRITE
+from bettong.harness.queries.sink.file_steps import STATEMENTS, WRITE
 
 BEGINS = ("open", "begin", "connect")
 SHOWS = ("rename", "link", "symlink")
+REMOVES = ("remove", "rmdir")
 _WRITES = (WRITE, "truncate")
 _TRANSACTION = "begin"
+_TAKES_UP = (_TRANSACTION, "connect")
+"""By these a database is taken up, which what was put aside before may go into."""
 _COMMIT = "commit"
-_MOST = 12
-_MOST_OF_ONE = 6
+_MOST = 20
+_MOST_OF_ONE = 10
+_MOST_LISTED = 6
 Operation = tuple[str, str, str]
 """Its step, its kind, and on what kind of file it is."""
 _Kind = tuple[str, str, int]
@@ -31,33 +35,31 @@ def begun(operations: Iterable[Operation]) -> Iterator[Operation]:
 
 
 def amid_files(
-    own: Sequence[Operation], following: Sequence[Operation], lists: Sequence[str] = ()
+    own: Sequence[Operation],
+    following: Sequence[Operation],
+    lists: Sequence[str] = (),
+    reads: Sequence[str] = (),
 ) -> Iterator[Sequence[str]]:
     """Pairs of steps: before an operation of a batch a driver stands still, and before one of the
     next batch it wakes.
 
-    It stands where it begins to write, and where what it has written becomes visible, once for each
-    kind of file; it wakes before the last operation, and before others that make something visible
-    or begin a further transaction. Before one that comes earlier in its batch it would find what it
-    finds between batches.
+    It stands where it begins to write, where what it has written becomes visible, and where it
+    removes what it needs no longer, once for each kind of file; it wakes before the last operation,
+    and before others but the first that make something visible or begin a transaction. What it has
+    left to do may come earlier in the batch than where it wakes, or later: what it tidies up is put
+    aside there, and not used yet. So it wakes also where the next batch reads what it has written
+    itself.
 
     Where it is about to list a folder it stands too: what it tidies up by that list may be what the
     other one has written and not yet made visible.
     """
-    first: dict[_Kind, int] = {}
-    for place, (kind, _) in enumerate(_kinds(following)):
-        first.setdefault(kind, place)
     last = len(following) - 1
-    until = dict.fromkeys((last, *(place for place in _wakes(following) if place)))
-    pairs = (
-        (step, following[place][0])
-        for place in until
-        for kind, step in _held(own).items()
-        if place >= first.get(kind, 0)
-    )
+    wakes = dict.fromkeys((last, *(place for place in _wakes(following) if place)))
+    until = (*(following[place][0] for place in wakes if following), *reads)
+    pairs = ((step, wake) for wake in until for step in _held(own).values())
     shows = [step for step, kind, _ in reversed(following) if kind in SHOWS]
     listed = ((step, show) for show in shows for step in lists)
-    return chain(islice(pairs if following else (), _MOST), islice(listed, _MOST_OF_ONE))
+    return chain(islice(pairs, _MOST), islice(listed, _MOST_LISTED))
 
 
 def amid_replay(own: Sequence[Operation]) -> Iterator[Sequence[str]]:
@@ -82,17 +84,17 @@ def _held(own: Sequence[Operation]) -> dict[_Kind, str]:
     """Where a driver stands still."""
     held: dict[_Kind, str] = {}
     for kind, step in _kinds(own):
-        if kind[0] in (*BEGINS, *SHOWS):
+        if kind[0] in (*BEGINS, *SHOWS, *REMOVES, *STATEMENTS):
             held.setdefault(kind, step)
     return held
 
 
 def _wakes(following: Sequence[Operation]) -> Iterable[int]:
-    """The places of what makes something visible, or begins a further transaction; of each kind the
-    last."""
+    """The places of what makes something visible, begins a transaction, or is one by itself; of
+    each kind the last."""
     wakes: dict[_Kind, int] = {}
     for place, (kind, _) in enumerate(_kinds(following)):
-        if kind[0] in SHOWS or (kind[0] == _TRANSACTION and kind[2]):
+        if kind[0] in (*SHOWS, *STATEMENTS, *_TAKES_UP):
             wakes[kind] = place
     return wakes.values()
 

@@ -444,7 +444,7 @@ class SinkExecutor(QueryExecutor):
             event = event_of(faults)
             if not faults:
                 fields.update(judged_fields(run.rows))
-            return judge_run(run, event.expected(source), ordered, event.refusable, fields)
+            return judge_run(run, event.expected(source), ordered, event.stands_from, fields)
 
         super().__init__(
             runner, why, judge, real=real, handler=handler, traces=traces, expect=expect

@@ -15,7 +15,12 @@ from typing import Any
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.alike import MOST_AGAIN, MOST_SHAPES, repeated, shape
-from bettong.harness.queries.faults.crash_points import CrashPoint, lines_of_changes, looks
+from bettong.harness.queries.faults.crash_points import (
+    CrashPoint,
+    lines_of_changes,
+    looks,
+    read_back,
+)
 from bettong.harness.queries.faults.driver_crash import DriverCrash
 from bettong.harness.queries.faults.failed_step import FailedEachTime, FailedTask
 from bettong.harness.queries.faults.half_written import half_written
@@ -35,6 +40,7 @@ from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.after_restart import second_on_wire
 from bettong.harness.queries.search.amid_files import (
     BEGINS,
+    REMOVES,
     SHOWS,
     Operation,
     amid_files,
@@ -100,6 +106,7 @@ class Why:
         self._lines: dict[int, list[Point]] = {}
         self._looks: dict[int, list[Point]] = {}
         self._lists: dict[int, list[Point]] = {}
+        self._reads: dict[int, list[Point]] = {}
         self._many: set[int] = set()
         self._unreported: list[FaultSet] = []
 
@@ -269,15 +276,16 @@ class Why:
         """Where a driver stands still within what the sink's own code does, until its successor has
         gone on: at the renames and links by which what was written becomes visible, for a late one
         may take the other's work away; and the first and the last time that it begins to write, and
-        that it changes a database in one statement, and the first time that it locks a file, for
-        what it has seen before may no longer hold."""
+        that it changes a database in one statement, and the first time that it removes a file, and
+        that it locks one, for what it has seen before may no longer hold."""
         files = list(begun(self._files_of(batch)))
         begins = [step for step, kind, _ in files if kind in BEGINS]
         alone = [step for step, kind, _ in files if kind in STATEMENTS]
         shows = (step for step, kind, _ in files if kind in SHOWS)
+        removes = [step for step, kind, _ in files if kind in REMOVES]
         locks = [step for step, kind, _ in files if kind == LOCK]
-        first, last = (*begins[:1], *alone[:1], *locks[:1]), (*begins[-1:], *alone[-1:])
-        return dict.fromkeys((*first, *shows, *last))
+        first = (*begins[:1], *alone[:1], *removes[:1], *locks[:1])
+        return dict.fromkeys((*first, *shows, *begins[-1:], *alone[-1:]))
 
     def _writes(self, batch: int) -> Iterable[Point]:
         """The first and the last write to each kind of file of a batch: the first so many kinds."""
@@ -296,8 +304,10 @@ class Why:
 
     def _amid(self, batch: int) -> list[QueryFault]:
         """A driver that stood still wakes amid its successor's work on the next batch's files."""
-        lists = [point.step for point in self._lists.get(batch, ())]
-        pairs = amid_files(self._seen_ahead(batch), self._seen_ahead(batch + 1), lists)
+        lists, reads = (
+            [point.step for point in at.get(batch, ())] for at in (self._lists, self._reads)
+        )
+        pairs = amid_files(self._seen_ahead(batch), self._seen_ahead(batch + 1), lists, reads)
         return [Amid(Point(start), Point(end)) for start, end in pairs]
 
     def _amid_replay(self, batch: int) -> list[QueryFault]:
@@ -411,6 +421,7 @@ class Why:
         self._lines = {n: lines_of_changes(run.events, n) for n in self._held_in}
         self._looks = {n: looks(run.events, n) for n in self._held_in}
         self._lists = {n: looks(run.events, n, lists=True) for n in self._in_full}
+        self._reads = {n: read_back(run.events, n + 1) for n in self._in_full}
         for batch in self._in_full:
             for endpoint in endpoints_asked(run.recording, run.events, batch):
                 self.endpoints.setdefault(endpoint, batch)

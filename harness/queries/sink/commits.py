@@ -1,5 +1,6 @@
-"""SQLite connections whose COMMIT fails where the conductor says so. SQLite takes no notice of what
-its trace callback raises, so it is asked before; what a whole script commits fails after it."""
+"""SQLite connections whose COMMIT, or a statement that is a transaction of its own, fails where the
+conductor says so. SQLite takes no notice of what its trace callback raises, so it is asked before;
+what a whole script commits, and of many statements all but the first, fails after it."""
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ NO_JOURNAL = "SQLite with journal_mode="
 _JOURNAL = re.compile(r"\bPRAGMA\s+(?:\w+\.)?journal_mode\s*[=(]\s*[\"'`\[]?(\w+)", re.I)
 _COMMENTS = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?(?:\*/|$))*", re.DOTALL)
 _ENDING = ("COMMIT", "END")
+_BEGUN_FOR = ("INSERT", "UPDATE", "DELETE", "REPLACE")
+"""Before these Python begins a transaction, unless it is told not to."""
 BACKUP = "BACKUP"
 """As what :meth:`sqlite3.Connection.backup` asks, which is no statement."""
 _FACTORY_AT = 5
@@ -41,7 +44,8 @@ def verb(sql: str) -> str:
 
 class RefusableConnection(sqlite3.Connection):
     """A connection that asks at each statement. Where the answer to the end of a transaction is an
-    OSError, the transaction is rolled back, and the caller gets what SQLite raises then.
+    OSError, the transaction is rolled back, and the caller gets what SQLite raises then; so it does
+    where that is the answer to a statement outside of one, which is not run.
 
     Attributes:
         made: is given each connection that is made, and what was to be connected to.
@@ -50,6 +54,7 @@ class RefusableConnection(sqlite3.Connection):
     made: ClassVar[Callable[[sqlite3.Connection, Any], None] | None] = None
     _asks: Callable[[str], None] | None = None
     _asked = False
+    _asked_before = False
     _refused = False
 
     def __init__(self, database: Any, *arguments: Any, **named: Any) -> None:
@@ -63,6 +68,9 @@ class RefusableConnection(sqlite3.Connection):
         self.set_trace_callback(self._traced)
 
     def _traced(self, sql: str) -> None:
+        if self._asked_before:
+            self._asked_before = False
+            return
         if self._asks is None or (self._asked and verb(sql) in _ENDING):
             return
         try:
@@ -84,6 +92,30 @@ class RefusableConnection(sqlite3.Connection):
             return end(*arguments)
         finally:
             self._asked = False
+
+    def run(self, call: Callable[..., Any], sql: str, *parameters: Any) -> Any:
+        """Run a statement by this call, unless that is refused."""
+        if verb(sql) in _ENDING:
+            return self.ended_by(call, sql, *parameters)
+        if self._asks is None or self.in_transaction or self._begins_before(sql):
+            return call(sql, *parameters)
+        try:
+            self._asks(sql)
+        except OSError:
+            raise disk_error() from None
+        self._asked_before, self._refused = True, False
+        try:
+            done = call(sql, *parameters)
+        finally:
+            self._asked_before = False
+        if self._refused:
+            raise disk_error()
+        return done
+
+    def _begins_before(self, sql: str) -> bool:
+        """Whether Python begins a transaction before this statement."""
+        told_not_to = self.isolation_level is None or getattr(self, "autocommit", None) is True
+        return not told_not_to and verb(sql) in _BEGUN_FOR
 
     def scripted(self, run: Callable[..., Any], script: str) -> Any:
         """Run a script, which fails at its end if any commit in it was refused."""
@@ -114,16 +146,24 @@ class RefusableConnection(sqlite3.Connection):
     def execute(self, sql: str, *parameters: Any) -> Any:
         return self.cursor().execute(sql, *parameters)
 
+    def executemany(self, sql: str, parameters: Any) -> Any:
+        return self.cursor().executemany(sql, parameters)
+
     def executescript(self, script: str) -> Any:
         return self.cursor().executescript(script)
 
 
 class _RefusableCursor(sqlite3.Cursor):
     def execute(self, sql: str, *parameters: Any) -> Any:
-        run = super().execute
-        if verb(sql) in _ENDING and isinstance(self.connection, RefusableConnection):
-            return self.connection.ended_by(run, sql, *parameters)
-        return run(sql, *parameters)
+        return self._run(super().execute, sql, *parameters)
+
+    def executemany(self, sql: str, parameters: Any) -> Any:
+        return self._run(super().executemany, sql, parameters)
+
+    def _run(self, call: Callable[..., Any], sql: str, *parameters: Any) -> Any:
+        if isinstance(self.connection, RefusableConnection):
+            return self.connection.run(call, sql, *parameters)
+        return call(sql, *parameters)
 
     def executescript(self, script: str) -> Any:
         run = super().executescript

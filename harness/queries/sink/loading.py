@@ -24,8 +24,11 @@ _METHODS = ("write", "read")
 _MOST_BATCHES, _MOST_ROWS = 50, 5000
 _ENDPOINT = re.compile(r"[\w.-]+")
 _FILE_MODULE = "bettong_target_"
+_NOT_THE_USERS = ("bettong", "pyspark", "py4j", "__main__")
 _folders: list[str] = []
 """In which files stand that were loaded, the last one first."""
+_stood: set[str] = set()
+"""The modules that were there before the first one of a user's was to be loaded afresh."""
 
 
 def load_target(target: str, options: Mapping[str, str], *, fresh: bool = False) -> Sink:
@@ -156,7 +159,7 @@ def _file(path: Path, fresh: bool) -> ModuleType:
     if not fresh and name in sys.modules:
         return sys.modules[name]
     if fresh:
-        _forget_beside(path.parent)
+        _forget_users(path.parent)
     _forget_shadows(path.parent)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
@@ -207,7 +210,7 @@ def _module(name: str, fresh: bool) -> ModuleType:
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     if fresh:
-        _forget_beside(Path.cwd())
+        _forget_users(Path.cwd())
         sys.modules.pop(name, None)
     try:
         with guarded(name):
@@ -219,24 +222,30 @@ def _module(name: str, fresh: bool) -> ModuleType:
         raise
 
 
-def _forget_beside(folder: Path) -> None:
-    """Modules of the user's own that stand beside the target, or below, are loaded again as well:
-    what they keep in memory dies with a driver too."""
-    for name in _modules_in(folder):
-        del sys.modules[name]
+def _forget_users(folder: Path) -> None:
+    """Modules of the user's own are loaded again as well: what they keep in memory dies with a
+    driver too. They stand beside the target, or below, or have come with what it imports."""
+    if not _stood:
+        _stood.update(sys.modules)
+    for name, path in _users_modules():
+        if name not in _stood or path.is_relative_to(folder):
+            del sys.modules[name]
 
 
 def _modules_in(folder: Path) -> list[str]:
     """The modules of the user's own that stand in a folder, or below."""
+    return [name for name, path in _users_modules() if path.is_relative_to(folder)]
+
+
+def _users_modules() -> list[tuple[str, Path]]:
+    """The modules of the user's own, each with its file: no package that is installed has them."""
     found = []
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if file is None or name.partition(".")[0] in ("bettong", "__main__"):
+        if file is None or name.partition(".")[0] in _NOT_THE_USERS:
             continue
-        path = Path(file)
-        installed = is_installed(file) or path.is_relative_to(sys.prefix)
-        if path.is_relative_to(folder) and not installed:
-            found.append(name)
+        if not (is_installed(file) or Path(file).is_relative_to(sys.prefix)):
+            found.append((name, Path(file)))
     return found
 
 

@@ -27,8 +27,13 @@ _HARMLESS = (
     *("max", "min", "next", "print", "range", "repr", "reversed", "round", "set", "sleep"),
     *("sorted", "str", "sum", "tuple", "type", "warn", "zip"),
 )
-"""Functions that leave nothing behind."""
-_LOGS = ("debug", "info", "warning", "warn", "error", "exception", "critical", "log")
+"""Functions that leave nothing behind, unless they are handed what does."""
+_GIVEN_TO = {"print": "file", "map": 0, "filter": 0}
+"""Where these are handed it."""
+_OUTPUT = ("sys.stdout", "sys.stderr", "None")
+_LOGS = ("debug", "info", "warning", "warn", "error", "exception", "critical")
+_LOGGERS = ("logging", "logger")
+"""How the names of those end of whom ``log`` is asked; a sink may keep a log of its own."""
 _AFTER_AN_ERROR = "abort"
 """What Spark calls of a data source's writer when a write has failed."""
 _PACKAGES = ("site-packages", "dist-packages")
@@ -172,12 +177,28 @@ def _calls(statement: ast.stmt, *besides: type[ast.AST]) -> Iterator[ast.Call]:
 def _matters(call: ast.Call) -> bool:
     function, name = call.func, _name(call)
     if isinstance(function, ast.Name):
-        return name not in _HARMLESS
+        return name not in _HARMLESS or _is_handed(call, _GIVEN_TO.get(name))
     if not isinstance(function, ast.Attribute):
         return True
     owner = ast.unparse(function.value).lower().rpartition(".")[2]
     sleeps = (owner, name) == ("time", "sleep")
-    return not (sleeps or owner == "warnings" or ("log" in owner and name in _LOGS))
+    logs = "log" in owner and name in _LOGS
+    return not (sleeps or logs or owner == "warnings" or _asks_a_logger(owner, name))
+
+
+def _asks_a_logger(owner: str, name: str) -> bool:
+    return name == "log" and owner.endswith(_LOGGERS)
+
+
+def _is_handed(call: ast.Call, where: str | int | None) -> bool:
+    """Whether it is handed a file to write to, or a function to call, that may leave something
+    behind: of a ``lambda`` its own calls tell that."""
+    if isinstance(where, str):
+        given = [x.value for x in call.keywords if x.arg == where]
+        return any(ast.unparse(x) not in _OUTPUT for x in given)
+    given = call.args[:1] if where == 0 else []
+    named = [ast.unparse(x) for x in given if isinstance(x, ast.Name | ast.Attribute)]
+    return any(name.partition(".")[0] not in _HARMLESS for name in named)
 
 
 def _own(call: ast.Call) -> str:

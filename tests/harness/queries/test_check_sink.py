@@ -198,6 +198,7 @@ def test_a_query_that_fails_by_itself_says_why(environments: SparkEnvironments, 
     ("name", "message"),
     [
         ("Nameless", "record 1 has no id: key None, value {'value': 1}: it must return dicts or"),
+        ("Several", "write() starts 2 streaming queries, and one is judged at a time"),
     ],
 )
 def test_what_keeps_it_from_being_judged_is_said(

@@ -1,4 +1,5 @@
-"""A COMMIT of SQLite that is refused fails, however it is asked for."""
+"""A COMMIT of SQLite that is refused fails, however it is asked for, and so does a statement that
+is a transaction of its own."""
 
 from __future__ import annotations
 
@@ -88,6 +89,66 @@ def test_a_commit_that_is_refused_fails_and_leaves_nothing(path: Path, write: Wr
     assert count(path) == before + 1
 
 
+def by_itself(db: sqlite3.Connection) -> None:
+    db.execute("INSERT INTO t VALUES (1)")
+
+
+def by_cursor_itself(db: sqlite3.Connection) -> None:
+    db.cursor().execute("INSERT INTO t VALUES (?)", (1,))
+
+
+def each_by_itself(db: sqlite3.Connection) -> None:
+    db.executemany("INSERT INTO t VALUES (?)", [(1,), (2,)])
+
+
+@pytest.mark.parametrize(
+    ("write", "refused", "left"),
+    [
+        (by_itself, 1, 0),
+        (by_cursor_itself, 1, 0),
+        (each_by_itself, 1, 0),
+        (each_by_itself, 2, 2),  # SQLite takes no notice in their midst
+    ],
+)
+def test_a_statement_outside_of_a_transaction_that_is_refused_fails(
+    path: Path, write: Write, refused: int, left: int
+) -> None:
+    asked: list[str] = []
+
+    def asks(sql: str) -> None:
+        asked.append(verb(sql))
+        if len(asked) == refused:
+            raise OSError(errno.EIO, "refused")
+
+    db = connect_refusable(sqlite3.connect, path, isolation_level=None)
+    ask(db, asks)
+    with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
+        write(db)
+    assert count(path) == left
+    asked.clear()
+    refused = 0
+    write(db)
+    db.close()
+    assert asked == ["INSERT"] * (2 if write is each_by_itself else 1)
+    assert count(path) == left + len(asked)
+
+
+def test_each_statement_is_asked_for_once(path: Path) -> None:
+    asked: list[str] = []
+    db = connect_refusable(sqlite3.connect, path)
+    ask(db, lambda sql: asked.append(verb(sql)))
+    db.execute("CREATE TABLE u (n)")
+    db.execute("PRAGMA user_version = 3")
+    db.execute("SELECT * FROM u")
+    by_block(db)
+    with pytest.raises(sqlite3.OperationalError, match="syntax"):
+        db.execute("DROP TABLES")
+    db.execute("DROP TABLE u")
+    db.close()
+    told = ["CREATE", "PRAGMA", "SELECT", "BEGIN", "INSERT", "COMMIT", "DROP", "DROP"]
+    assert asked == told
+
+
 def test_a_connection_is_of_the_users_own_kind(path: Path) -> None:
     for arguments in ((path, 5.0, 0, "DEFERRED", True, Own), (path,)):
         named = {} if len(arguments) > 1 else {"factory": Own}
@@ -110,15 +171,16 @@ def test_what_is_wrong_with_a_statement_is_raised_as_ever(path: Path) -> None:
     db.close()
 
 
-def test_an_error_is_tried_where_a_transaction_ends() -> None:
+def test_an_error_is_tried_where_a_transaction_ends_and_at_one_of_one_statement() -> None:
     step = "batch=1/sink.file=3.{}"
     tried = {
         operation: [
             fault.id for fault in faults_at(CrashPoint(Point(step.format(operation)), 1, ""))
         ]
-        for operation in ("commit", "begin")
+        for operation in ("commit", "begin", "insert")
     }
-    assert "storage(EIO, before batch=1/sink.file=3.commit)" in tried["commit"]
+    for ends in ("commit", "insert"):
+        assert f"storage(EIO, before batch=1/sink.file=3.{ends})" in tried[ends]
     assert len(tried["begin"]) == 1
 
 

@@ -90,6 +90,12 @@ def missing(body: str, *batches: int) -> dict[str, bool]:
         ("n == 9 and merge()", {"return put(1)": True}),
         ("put((lambda: 1)) if n == 9 else 0", {}),
         ("x = [put(i) for i in range(n)]", {}),
+        ("if n == 9:\n    print(n, file=out)", {"print(n, file=out)": True}),
+        ("if n == 9:\n    list(map(put, [n]))", {"list(map(put, [n]))": True}),
+        ("if n == 9:\n    any(filter(db.execute, 'ab'))", {
+            "any(filter(db.execute, 'ab'))": True,
+        }),
+        ("if n == 9:\n    txn_log.log(n)", {"txn_log.log(n)": True}),
     ],
 )  # fmt: skip
 def test_what_never_ran_where_its_function_did_matters(
@@ -105,6 +111,11 @@ def test_what_never_ran_where_its_function_did_matters(
         ("for x in [1]:\n    if n == 9:\n        continue", "continue"),
         ("if n == 9:\n    x = len(str(n))", "x = len(str(n))"),
         ("if n == 9:\n    print(n)", "print(n)"),
+        ("if n == 9:\n    print(n, file=sys.stderr)", "print(n, file=sys.stderr)"),
+        ("if n == 9:\n    x = list(map(str.strip, 'ab'))", "x = list(map(str.strip, 'ab'))"),
+        ("if n == 9:\n    x = max(map(lambda y: y, 'ab'))", "x = max(map(lambda y: y, 'ab'))"),
+        ("if n == 9:\n    x = set(filter(None, 'ab'))", "x = set(filter(None, 'ab'))"),
+        ("if n == 9:\n    logger.log(30, n)", "logger.log(30, n)"),
         ("if n == 9:\n    logger.warning('%s', n)", "logger.warning('%s', n)"),
         ("if n == 9:\n    logging.info('late')", "logging.info('late')"),
         ("if n == 9:\n    warnings.warn('late')", "warnings.warn('late')"),

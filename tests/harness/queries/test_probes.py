@@ -288,7 +288,7 @@ db.execute("INSERT INTO  t VALUES (?)", ("one",))
 """
     assert [found for found in moments(tmp_path, code) if found] == [
         "CREATE TABLE t (x)",
-        "INSERT INTO t VALUES ('one')",
+        "INSERT INTO t VALUES (?)",
     ]
 
 

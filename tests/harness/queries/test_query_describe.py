@@ -92,18 +92,21 @@ def test_loading_afresh_forgets_what_the_module_kept(file: Path) -> None:
     assert type(load_target(f"{file}:Right", {}, fresh=True)) is not first
 
 
-def test_loading_afresh_forgets_what_stands_beside_the_module_and_nothing_else(
-    file: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("where", [".", "../helpers_of_all_sinks"])
+def test_loading_afresh_forgets_what_the_module_imports_and_nothing_that_is_installed(
+    file: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
-    beside = file.with_name("counted_by_a_helper.py")
-    beside.write_text("import itertools\ncounter = itertools.count()\n")
+    helper = (file.parent / where).resolve() / "counted_by_a_helper.py"
+    helper.parent.mkdir(exist_ok=True)
+    helper.write_text("import itertools\ncounter = itertools.count()\n")
     file.write_text(f"import counted_by_a_helper\nimport yaml\n{SINK}")
-    monkeypatch.syspath_prepend(str(file.parent))
+    monkeypatch.syspath_prepend(str(helper.parent))
     load_target(f"{file}:Right", {}, fresh=True)
     known = {name: sys.modules[name] for name in ("counted_by_a_helper", "yaml", "bettong")}
     load_target(f"{file}:Right", {}, fresh=True)
     again = {name for name, module in known.items() if sys.modules[name] is not module}
     assert again == {"counted_by_a_helper"}
+    del sys.modules["counted_by_a_helper"]
 
 
 @pytest.mark.parametrize("fresh", [False, True])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bettong.harness.queries.faults.operations import ODD
+from bettong.harness.queries.faults.operations import LATER, ODD
 from bettong.harness.queries.judge import judge_run
 from bettong.harness.queries.run.job import plain
 from bettong.harness.queries.run.observation import QueryRun
@@ -60,7 +60,7 @@ def test_a_column_that_no_run_shows_is_not_missed() -> None:
 def with_odd_row(rows: list[dict[str, Any]], *, drained: bool) -> set[str]:
     """The kinds of anomalies of a run in which a row is one that many a target refuses."""
     run = QueryRun(rows=rows, drained=drained, errors=[] if drained else ["it refuses the row"])
-    return set(judge_run(run, GIVEN, ordered=False, refusable=True).kinds)
+    return set(judge_run(run, GIVEN, ordered=False, stands_from=ODD.stands_from).kinds)
 
 
 def test_a_row_may_be_refused_or_taken_as_it_can_be() -> None:
@@ -90,6 +90,26 @@ def test_other_rows_are_not_changed_for_it() -> None:
 def test_a_query_that_stands_still_before_it_has_come_to_the_row_has_lost_others() -> None:
     assert with_odd_row([], drained=False) == {"Loss"}
     assert with_odd_row(ROWS[1:40], drained=False) == {"Loss"}
+
+
+@pytest.mark.parametrize(
+    ("written", "errors", "shown"),
+    [
+        (40, ["the key has expired"], set()),  # batch 1 was written before the replay
+        (20, ["the key has expired"], set()),
+        (19, ["the key has expired"], {"Loss"}),
+        (40, [], {"Loss"}),
+    ],
+)
+def test_a_query_may_stand_still_and_say_why_where_its_replay_comes_too_late(
+    written: int, errors: list[str], shown: set[str]
+) -> None:
+    rows = SOURCE.all()
+    late = QueryRun(rows=rows[:written], drained=False, errors=errors)
+    runner = Runs(QueryRun(rows=rows, drained=True), late)
+    executor = SinkExecutor(runner, SOURCE, False, Why(2, SOURCE.batches, 1))  # type: ignore[arg-type]
+    executor.run()
+    assert {a.kind for a in executor.run(frozenset({LATER.id})).anomalies} == shown
 
 
 @pytest.mark.parametrize(

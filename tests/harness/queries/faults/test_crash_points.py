@@ -10,6 +10,7 @@ from bettong.harness.queries.faults.crash_points import (
     crash_points,
     lines_asked,
     lines_of_changes,
+    read_back,
 )
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.lineage import Why
@@ -43,6 +44,21 @@ def test_after_a_change_is_a_moment_where_something_else_changes_before_the_next
         "batch=0/sink.file=3.change",
         "batch=0/commits",
     ]
+
+
+def test_what_a_batch_reads_of_what_it_has_put_aside_is_told_from_what_was_there() -> None:
+    told = [
+        *(("look", "rows/1.json"), ("open", ".1.json"), ("rename", "aside/1.json")),
+        *(("look", "aside/1.json"), ("look", "aside/2.json"), ("rename", "rows/1.json")),
+    ]
+    events = [
+        TraceEvent(f"batch={n}/sink.file={place}.{op}", "before", "driver", detail=detail)
+        for n in (1, 2)
+        for place, (op, path) in enumerate(told, 1)
+        for detail in ({"op": op, "path": path},)
+    ]
+    assert read_back(events, 2) == [Point("batch=2/sink.file=4.look")]
+    assert read_back(events, 3) == []
 
 
 def test_the_line_that_changes_files_past_python_begins_under_its_own_number() -> None:

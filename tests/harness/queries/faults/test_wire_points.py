@@ -37,6 +37,7 @@ EVENTS = [
     for n in range(4)
     for step, phase, at in (("offsets", "after", 0), ("commits", "before", 99))
 ]
+STAGES = ("1 DELETE", "2 INSERT", "4 UPSERT")
 LABELS = ("BEGIN", "INSERT", "COMMIT", "GET /rows", "HEAD /rows", "POST /rows")
 Asked = tuple[int, str, str]  # batch, label, content
 
@@ -103,7 +104,7 @@ def ids(points: Sequence[WirePoint]) -> list[str]:
 
 
 def test_a_request_that_changes_something_is_lost_and_repeated_in_every_way() -> None:
-    point, held, slow = placed([(0, "INSERT", "a"), (1, "INSERT", "b"), (2, "INSERT", "c")])
+    point, server, held, slow = placed([(0, "INSERT", "a"), (1, "INSERT", "b"), (2, "INSERT", "c")])
     request = "db/conn=1/request=2 INSERT"
     assert [fault.id for fault, _ in point.faults] == [
         f"omit({request})",
@@ -116,6 +117,7 @@ def test_a_request_that_changes_something_is_lost_and_repeated_in_every_way() ->
         f"pause(driver, before {request})",
     ]
     assert len({left for _, left in point.faults}) == 8
+    assert ids([server]) == [f"pause(server, before {request})"]
     assert ids([held]) == [f"pause(driver, before {request} until db/batch=2/INSERT=1)"]
     assert ids([slow]) == [f"crash(driver, awaiting {request})"]
 
@@ -359,8 +361,11 @@ def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_or_only_be
                 "request=1 UPDATE until db/batch=2/BEGIN=2",
                 "request=4 TRUNCATE until db/batch=2/BEGIN=2",
                 "request=8 INSERT until db/batch=2/BEGIN=2",
+                "request=11 UPSERT until db/batch=2/BEGIN=2",
                 "request=1 UPDATE until db/batch=2/SELECT=1",
                 "request=4 TRUNCATE until db/batch=2/SELECT=1",
+                "request=8 INSERT until db/batch=2/SELECT=1",
+                "request=11 UPSERT until db/batch=2/SELECT=1",
             ],
         ),
         (  # The last statement is a transaction of its own.
@@ -372,6 +377,7 @@ def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_or_only_be
                 "request=7 NOTIFY until db/batch=2/NOTIFY=1",
                 "request=2 DELETE until db/batch=2/BEGIN=2",
                 "request=5 INSERT until db/batch=2/BEGIN=2",
+                "request=7 NOTIFY until db/batch=2/BEGIN=2",
                 "request=3 COMMIT until db/batch=2/BEGIN=2",
             ],
         ),
@@ -401,6 +407,7 @@ def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_or_only_be
             [
                 "request=1 POST /rows until db/batch=2/GET /rows=1",
                 "request=1 POST /rows until db/batch=2/POST /rows=2",
+                "request=2 GET /rows until db/batch=2/POST /rows=2",
                 "request=2 GET /rows until db/batch=2/GET /rows=1",
             ],
         ),
@@ -409,7 +416,7 @@ def test_a_driver_is_held_at_what_changes_something_in_the_last_batch_or_only_be
         (["HEAD /rows"], []),
     ],
 )
-def test_a_driver_wakes_before_the_last_transaction_of_its_successors_next_batch(
+def test_a_driver_wakes_before_a_transaction_of_its_successors_next_batch(
     batch: list[str], held: list[str]
 ) -> None:
     asked = [(n, label, str(n)) for n in (1, 2) for label in batch]
@@ -435,20 +442,48 @@ def test_a_driver_wakes_before_the_last_transaction_of_its_successors_next_batch
             [
                 "request=1 DELETE until db/restarted/BEGIN=3",
                 "request=3 INSERT until db/restarted/BEGIN=3",
+                "request=1 DELETE until db/restarted/BEGIN=2",
+                "request=3 INSERT until db/restarted/BEGIN=2",
+            ],
+        ),
+        (  # The same, and it is emptied again in the end.
+            ["DELETE", "INSERT", "BEGIN", "UPSERT", "COMMIT", "TRUNCATE"],
+            [
+                *(f"request={x} until db/restarted/TRUNCATE=1" for x in STAGES),
+                *(f"request={x} until db/restarted/BEGIN=1" for x in STAGES[:2]),
+                "request=1 DELETE until db/restarted/INSERT=1",
             ],
         ),
         (["BEGIN", "DELETE", "INSERT", "COMMIT"], []),
         (["SELECT", "INSERT"], []),
-        (["HSET", "HSET", "PUBLISH"], ["request=1 HSET until db/restarted/PUBLISH=1"]),
+        (
+            ["HSET", "HSET", "PUBLISH"],
+            [
+                "request=1 HSET until db/restarted/PUBLISH=1",
+                "request=1 HSET until db/restarted/HSET=2",
+            ],
+        ),
         (["GET /rows"], []),
     ],
 )
-def test_a_driver_wakes_before_the_last_transaction_of_the_replay_of_its_batch(
+def test_a_driver_wakes_before_a_later_transaction_of_the_replay_of_its_batch(
     batch: list[str], held: list[str]
 ) -> None:
     asked = [(1, label, "1") for label in batch]
     found = [id for id in ids(placed(asked)) if " until " in id]
     assert found == [f"pause(driver, before db/conn=1/{request})" for request in held]
+
+
+def test_who_is_about_to_tidy_up_wakes_before_what_is_put_aside_is_used() -> None:
+    """What is put aside and what is published may have the same first word."""
+    aside, published, tidied = "INSERT INTO aside", "INSERT INTO rows", "DELETE FROM aside"
+    said = [(text.partition(" ")[0], text) for text in (aside, published, tidied)]
+    found = ids(placed_in([(n, *each) for n in (1, 2) for each in said]))
+    assert [id for id in found if " until db/batch=2" in id] == [
+        f"pause(driver, before db/conn=1/request={x} until db/batch=2/{until})"
+        for until in ("DELETE=1", "INSERT=2")
+        for x in ("1 INSERT", "2 INSERT", "3 DELETE")
+    ]
 
 
 def test_a_server_is_hit_at_the_last_request_that_changes_something() -> None:
@@ -587,8 +622,8 @@ def test_what_is_done_once_only_is_hit_where_it_is_done() -> None:
     points = placed(asked)
     requests = dict.fromkeys(fault.point.request for p in points for fault, _ in p.faults)
     assert list(requests) == ["db/conn=1/request=1 CREATE", "db/conn=1/request=3 INSERT"]
-    # One is held until amid the next batch, the last is slow as well.
-    assert [point.batch for point in points] == [0, 1, 1, 1]
+    # The server stands still, one is held until amid the next batch, the last is slow as well.
+    assert [point.batch for point in points] == [0, 1, 1, 1, 1]
 
 
 def test_a_later_batch_that_does_what_none_before_does_is_hit_as_the_last_one_is() -> None:

@@ -18,6 +18,7 @@ from bettong.harness.queries.job.rules import (
     latest_of_each,
     table_difference,
 )
+from bettong.harness.queries.run.observation import QueryRun
 
 Row = dict[str, Any]
 
@@ -242,3 +243,25 @@ def test_where_two_runs_alike_differ_it_is_said_what_can_be_done(
 ) -> None:
     """What is a key, and how many rows there are, no free= helps."""
     assert said in in_two_runs(differ(compare, [{"id": 1, "k": "x"}], other))
+
+
+# --- a query that does not go on
+
+
+@pytest.mark.parametrize(
+    ("seen", "may_stand", "found"),
+    [
+        ([{"id": "a", "n": 1}], False, {"Stuck"}),
+        ([{"id": "a", "n": 1}], True, set()),
+        ([{"id": "a", "n": 1}, {"id": "a", "n": 1}], True, {"Duplicate"}),
+        ([{"id": "c", "n": 7}, {"id": "a", "n": 1}], True, {"Phantom"}),
+    ],
+)
+def test_what_stands_still_and_may_has_put_out_nothing_twice(
+    seen: list[Row], may_stand: bool, found: set[str]
+) -> None:
+    judged = of_clean_runs(Bag(), [{"id": "a", "n": 1}, {"id": "b", "n": 2}])
+    run = QueryRun(rows=seen, drained=False, errors=["the key has expired"])
+    assert judged.run(run, may_stand=may_stand).kinds == found
+    silent = QueryRun(rows=seen[:1], drained=False)
+    assert "Stuck" in judged.run(silent, may_stand=may_stand).kinds

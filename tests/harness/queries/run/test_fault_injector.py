@@ -43,10 +43,15 @@ class Proxies:
     armed: list[Armed] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     waiting: frozenset[int] = frozenset()
+    ours: bool = True
 
     @property
     def recorder(self) -> Proxies:
         return self
+
+    @property
+    def servers(self) -> dict[str, Proxies]:
+        return {"db": self} if self.ours else {}
 
     def arm(
         self,
@@ -148,6 +153,26 @@ def test_a_fault_on_the_wire_is_in_force_from_the_beginning(
     assert proxies.done == done
     assert run.end() == ()
     assert run.evidence == {fault: "hit the request, 1 time(s)"}
+
+
+@pytest.mark.parametrize("end", ["starts", "end"])
+def test_what_is_sent_to_a_server_that_is_not_ours_is_on_its_way_until_the_client_gives_up(
+    end: str,
+) -> None:
+    proxies, fault = Proxies(ours=False), "pause(server, before db/COMMIT=1)"
+    run = injector(proxies, fault)
+    run.arm()
+    (armed,) = proxies.armed
+    assert armed.action is not None
+    assert armed.what == ("omit", "nth", "once", False)
+    armed.fired = 1
+    held = threading.Thread(target=armed.action)
+    held.start()
+    while held.is_alive():  # it may not have begun to wait when that is said first
+        getattr(run, end)()
+    held.join(60)
+    assert proxies.done == []
+    assert run.end() == ()
 
 
 LATE = "pause(driver, before db/COMMIT=1)"
@@ -311,6 +336,40 @@ def test_a_driver_held_at_a_file_until_all_was_done_was_not_amid_a_batch() -> No
     run.let_go()
     held.join(60)
     assert run.end() == (AT_FILES,)
+
+
+LATER = "batch=1/sink.file=5.rename"
+AT_REPLAY = f"pause(driver, from {SHOWN} until {LATER})"
+
+
+@pytest.mark.parametrize(
+    ("fault", "done", "goes_past", "missing"),
+    [
+        (AT_REPLAY, True, "", ()),
+        (AT_REPLAY, True, "batch=1/sink.file=9.look", ()),
+        (AT_REPLAY, True, "batch=2/sink.file=4.open", ()),
+        (AT_REPLAY, True, "batch=1/sink.file=2.write", ()),
+        (AT_REPLAY, True, "batch=1/sink.file=4.open", (AT_REPLAY,)),
+        (AT_REPLAY, False, "", (AT_REPLAY,)),
+        (AT_FILES, True, "", (AT_FILES,)),
+    ],
+)
+def test_who_finds_the_batch_done_replays_nothing_that_another_could_go_on_amid(
+    fault: str, done: bool, goes_past: str, missing: tuple[str, ...]
+) -> None:
+    proxies = Proxies()
+    run = injector(proxies, fault)
+    run.arm()
+    held = threading.Thread(target=run.met, args=(event(SHOWN),))
+    held.start()
+    while not proxies.done:
+        assert held.is_alive()
+    if goes_past:
+        run.met(event(goes_past))
+    run.let_go(done)
+    held.join(60)
+    run.met(event("batch=1/sink.file=6.open"))  # of the first one, which goes on
+    assert run.end() == missing
 
 
 @pytest.mark.parametrize("at_files", [False, True])

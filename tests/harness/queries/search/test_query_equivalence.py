@@ -156,11 +156,12 @@ def found_in(seen: QueryRun) -> set[str]:
         (("begin", "commit", "begin", "commit"), {1, 3}),
         (("insert", "insert", "insert", "link", "symlink"), {1, 3, 4, 5}),
         (("connect", "connect"), {1, 2}),
-        (("write", "write", "remove"), {1}),  # to what was opened once for all batches
+        (("write", "write", "remove"), {1, 3}),  # to what was opened once for all batches
         (("truncate", "write"), {1}),
         (("open", "lock", "write", "lock"), {1, 2}),
         (("lock", "open", "open", "rename"), {1, 2, 3, 4}),
-        (("remove", "mkdir"), set[int]()),
+        (("remove", "rmdir", "remove", "mkdir"), {1}),
+        (("mkdir",), set[int]()),
     ],
 )
 def test_a_driver_is_held_where_it_begins_to_write_and_makes_visible(
