@@ -11,6 +11,7 @@ first way before any in a second one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from typing import TypeVar
@@ -43,18 +44,19 @@ def sort_of(fault: Fault) -> Sort:
 
 def in_turn(faults: Iterable[Fault]) -> list[str]:
     """The ids of the faults: the kinds in turn, by their shares of the time, of each what it hits
-    in turn, of that the sorts in turn, and the ways of each. The latest come first, for by then the
-    most can be lost, and at one step those that were given first, which of power cuts are those
-    that lose the most."""
+    in turn, the oftener the more there are, of that the sorts in turn, and the ways of each. The
+    latest come first, for by then the most can be lost, and at one step those that were given
+    first, which of power cuts are those that lose the most."""
     kinds: dict[str, dict[tuple[str, ...], list[Fault]]] = {}
     for fault in faults:
         kind, hit, _ = sort_of(fault)
         kinds.setdefault(kind, {}).setdefault(hit, []).append(fault)
-    queues = [
-        (_length(kind, hit) * sum(map(_weight, hits)) / _weight(hit) / _SHARES.get(kind, 1), some)
-        for kind, hits in kinds.items()
-        for hit, some in hits.items()
-    ]
+    queues = []
+    for kind, hits in kinds.items():
+        weights = {hit: _weight(hit, len(some)) for hit, some in hits.items()}
+        for hit, some in hits.items():
+            share = _SHARES.get(kind, 1) * weights[hit] / sum(weights.values())
+            queues.append((_length(kind, hit) / share, some))
     moments = (
         (every * turn, place, id)
         for place, (every, some) in enumerate(queues)
@@ -67,8 +69,9 @@ def _length(kind: str, hit: tuple[str, ...]) -> float:
     return _PAUSED_DRIVER if (kind, hit) == ("pause", _DRIVER) else _LENGTHS.get(kind, 1)
 
 
-def _weight(hit: tuple[str, ...]) -> int:
-    return _OF_DRIVER if hit == _DRIVER else 1
+def _weight(hit: tuple[str, ...], faults: int) -> float:
+    """Where more can go wrong more is to be tried; the first of many show more than the last."""
+    return (_OF_DRIVER if hit == _DRIVER else 1) * math.sqrt(faults)
 
 
 def _by_sort(faults: Iterable[Fault]) -> Iterator[str]:
