@@ -33,6 +33,11 @@ class Point:
         return self.step if self.occurrence == 1 else f"{self.step}#{self.occurrence}"
 
     @property
+    def written(self) -> str:
+        """The key of a schedule file for what happens within the step, or after it."""
+        return "at" if self.phase == "before" else self.phase
+
+    @property
     def short(self) -> str:
         """As a schedule file has it: without "before"."""
         return self.place if self.phase == "before" else str(self)

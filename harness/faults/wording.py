@@ -43,6 +43,12 @@ was handed over",
 }
 
 
+def amid(point: Point) -> str:
+    """When something is done within a step, or after it, e.g. ``while version 1 was named``."""
+    words = moment(point)
+    return words if point.phase == "after" else f"while {words.partition(' ')[2]}"
+
+
 def moment(point: Point) -> str:
     """A moment of a run, e.g. ``before the receiver was told to commit batch 1``."""
     id = StepId.parse(point.step)

@@ -102,7 +102,7 @@ class NotDurable:
     def __init__(self, reading: Reading, within: Callable[[str], bool] = lambda _: True) -> None:
         self._within = within
         self._disks: dict[str, _NodeDisk] = {}
-        self._syncs: Counter[str] = Counter()
+        self._syncs: Counter[tuple[str, str]] = Counter()
         reports: dict[int, list[DiskReport]] = {}
         for report in reading.disk:
             reports.setdefault(report.position, []).append(report)
@@ -132,10 +132,11 @@ class NotDurable:
     def _replay(self, report: DiskReport) -> None:
         of, disk = report.of, self._disk(report.of.node)
         disk.volume.origin = of.name
+        phase: PointPhase = "before" if report.phase == "before" else "after"
         for _, operation, *operands, size in report.calls:
-            if operation.startswith("sync") and report.phase == "before":
-                self._syncs[of.name] += 1
-                self._moment(of, "before", self._syncs[of.name])
+            if operation.startswith("sync") and report.phase == phase:
+                self._syncs[of.name, phase] += 1
+                self._moment(of, phase, self._syncs[of.name, phase])
             disk.call(operation, operands, size)
 
     def _add(self, losses: Sequence[_Loss]) -> None:

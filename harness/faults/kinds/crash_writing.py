@@ -12,26 +12,26 @@ from bettong.harness.faults.entry import Entry
 from bettong.harness.faults.fault import Begun, DiskCall, Go, Premise, TakenStep, TakenSteps
 from bettong.harness.faults.node_fault import DeadlyFault
 from bettong.harness.faults.point import Point
-from bettong.harness.faults.wording import moment, ordinal
+from bettong.harness.faults.wording import amid, ordinal
 from bettong.lineage.faults import STORAGE
 from bettong.lineage.trace import TraceEvent
 
 
 @dataclass(frozen=True, slots=True)
 class CrashWriting(DeadlyFault):
-    """SIGKILL of every process of a node within a step of its own, right before the n-th ``sync``.
-    What it has written is there when it comes back, in the machine's memory: it is durable only
-    once somebody syncs it.
+    """SIGKILL of every process of a node within a step of its own, or after it and before the
+    thread's next one, right before the n-th ``sync``. What it has written is there when it comes
+    back, in the machine's memory: it is durable only once somebody syncs it.
 
     Attributes:
-        sync: before which sync of the step.
+        sync: before which sync there.
     """
 
     kind: ClassVar[str] = "crash-writing"
     bound: ClassVar[str] = STORAGE
-    needed: ClassVar[tuple[str, ...]] = ("node", "at")
-    optional: ClassVar[tuple[str, ...]] = ("sync",)
-    premises: ClassVar[tuple[Premise, ...]] = ("ends",)
+    needed: ClassVar[tuple[str, ...]] = ("node",)
+    optional: ClassVar[tuple[str, ...]] = ("at", "after", "sync")
+    premises: ClassVar[tuple[Premise, ...]] = ("ends", "lives after")
     reports: ClassVar[str] = POWER_CUT
 
     sync: int = 1
@@ -39,22 +39,23 @@ class CrashWriting(DeadlyFault):
     @property
     def id(self) -> str:
         which = f", sync {self.sync}" if self.sync > 1 else ""
-        return f"crash-writing({self.node}, {self.at.place}{which})"
+        return f"crash-writing({self.node}, {self.at.short}{which})"
 
     @classmethod
     def parse(cls, entry: Entry) -> CrashWriting:
-        sync = entry.count("sync") if "sync" in entry else 1
-        return cls(entry.text("node"), entry.place("at"), sync)
+        if ("at" in entry) == ("after" in entry):
+            raise entry.error("give one of at and after")
+        at = entry.place("at") if "at" in entry else entry.moment()
+        return cls(entry.text("node"), at, entry.count("sync", 1))
 
     def to_dict(self) -> dict[str, Any]:
         which = {"sync": self.sync} if self.sync > 1 else {}
-        return {"node": self.node, "at": self.at.place, **which}
+        return {"node": self.node, self.at.written: self.at.place, **which}
 
     def describe(self) -> str:
-        when = moment(self.at).partition(" ")[2]
         return (
-            f"the {self.node} was killed while {when}, before its {ordinal(self.sync)} sync there: "
-            "what it had written was not durable yet; it came back"
+            f"the {self.node} was killed {amid(self.at)}, before its {ordinal(self.sync)} sync "
+            "there: what it had written was not durable yet; it came back"
         )
 
     def begin(self, run: RunActuator) -> Begun | None:
@@ -70,8 +71,10 @@ class CrashWriting(DeadlyFault):
 
     @classmethod
     def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[CrashWriting]:
-        at = Point(step.step, "before", step.number)
-        return (cls(step.node, at, sync) for sync in _with_something_new(step.calls))
+        later = premise == "lives after"
+        at = Point(step.step, "after" if later else "before", step.number)
+        calls = step.later_calls if later else step.calls
+        return (cls(step.node, at, sync) for sync in _with_something_new(calls))
 
 
 def _with_something_new(calls: Sequence[DiskCall]) -> Iterator[int]:

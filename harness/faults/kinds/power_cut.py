@@ -13,7 +13,7 @@ from bettong.harness.faults.entry import Entry
 from bettong.harness.faults.fault import Begun, Go, Premise, TakenStep, TakenSteps
 from bettong.harness.faults.node_fault import DeadlyFault
 from bettong.harness.faults.point import Point, PointPhase, Topology
-from bettong.harness.faults.wording import moment
+from bettong.harness.faults.wording import amid, moment
 from bettong.lineage.faults import STORAGE
 from bettong.lineage.trace import TraceEvent
 
@@ -29,11 +29,11 @@ _KEPT = {
 @dataclass(frozen=True, slots=True)
 class PowerCut(DeadlyFault):
     """The power of a node is cut at the edge of a step, its own or another node's, or within a
-    step of its own right before the n-th ``sync``: what is not durable by then is lost. The node
-    comes back.
+    step of its own, or after it and before the thread's next one, right before the n-th ``sync``:
+    what is not durable by then is lost. The node comes back.
 
     Attributes:
-        sync: before which sync of the step; 0 for its edge.
+        sync: before which sync there; 0 for the edge itself.
         keep: what is left of what is not durable.
     """
 
@@ -51,7 +51,9 @@ class PowerCut(DeadlyFault):
     def id(self) -> str:
         which = f", sync {self.sync}" if self.sync > 1 else ""
         kept = "" if self.keep == self._usual else f", keep {self.keep}"
-        return f"power-cut({self.node}, {self.at if self._at_edge else self.at.place}{which}{kept})"
+        if self.sync == 1 and self.at.phase == "after":
+            which = ", sync 1"  # without it, it is the edge
+        return f"power-cut({self.node}, {self.at if self._at_edge else self.at.short}{which}{kept})"
 
     @property
     def _at_edge(self) -> bool:
@@ -65,10 +67,10 @@ class PowerCut(DeadlyFault):
     def parse(cls, entry: Entry) -> PowerCut:
         if "at" in entry and ("before" in entry or "after" in entry):
             raise entry.error("give one of at, before and after")
-        if "at" not in entry and "sync" in entry:
-            raise entry.error("sync goes with at: the cut is within the step")
+        if "before" in entry and "sync" in entry:
+            raise entry.error("sync goes with at or after: nothing is synced before the step")
         at = entry.place("at") if "at" in entry else entry.moment()
-        sync = entry.count("sync", 1) if "at" in entry else 0
+        sync = entry.count("sync", 1) if "at" in entry or "sync" in entry else 0
         if isinstance(entry.value("keep"), int):
             keep: Keep = entry.count("keep")
         else:
@@ -77,15 +79,13 @@ class PowerCut(DeadlyFault):
         return cls(entry.text("node"), at, sync, keep)
 
     def to_dict(self) -> dict[str, Any]:
-        where = {(str(self.at.phase) if self._at_edge else "at"): self.at.place}
-        which = {"sync": self.sync} if self.sync > 1 else {}
+        where = {(str(self.at.phase) if self._at_edge else self.at.written): self.at.place}
+        which = {"sync": self.sync} if self.sync > (self.at.phase == "before") else {}
         kept = {} if self.keep == self._usual else {"keep": self.keep}
         return {"node": self.node, **where, **which, **kept}
 
     def describe(self) -> str:
-        when = moment(self.at)
-        if not self._at_edge:
-            when = f"while {when.partition(' ')[2]}"
+        when = moment(self.at) if self._at_edge else amid(self.at)
         kept = _KEPT.get(
             str(self.keep),
             f"the {self.keep} oldest changes were left of those not \

@@ -495,6 +495,39 @@ def test_what_a_node_was_killed_writing_is_there_and_not_durable(
     assert files() == durable
 
 
+TORN_LATER = TORN.replace('with step("write"):', 'with step("write"):\n    pass\nif folder:')
+"""The same after the step, before the thread's next one."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "sync", "left"),
+    [
+        (CrashWriting, 1, {"new": b"first"}),
+        (CrashWriting, 3, {"named": b"firstsecond"}),
+        (PowerCut, 1, {"new": b"fi"}),
+        (PowerCut, 3, {"new": b"firstsecond"}),
+    ],
+)
+def test_a_node_dies_amid_what_it_writes_between_two_steps(
+    children: Children,
+    begin: Begin,
+    tmp_path: Path,
+    kind: type[CrashWriting | PowerCut],
+    sync: int,
+    left: dict[str, bytes],
+) -> None:
+    fault = kind("a", Point("write", "after"), sync)
+    control = begin(fault)
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    children.program = TORN_LATER
+    children.before_restart = lambda: children.names.update(a=(str(tmp_path / "elsewhere"),))
+    children.start("a", str(folder))
+    assert begun(control, "write", 2) and fault.id in control.evidence
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == left
+
+
 WRITES = """
 import json, sys
 from pathlib import Path

@@ -22,6 +22,7 @@ steps = st.sampled_from(
 )
 places = st.builds(Point, steps, st.just("before"), st.integers(1, 9))
 moments = st.builds(Point, steps, st.sampled_from(["before", "after"]), st.integers(1, 9))
+later = moments.filter(lambda moment: moment.phase == "after")
 spans = st.tuples(moments, st.none() | moments).filter(
     lambda span: span[1] is None or span[0].step != span[1].step or span[0].order < span[1].order
 )
@@ -44,12 +45,14 @@ faults = st.one_of(
     st.builds(
         lambda at, until, call: f.Pause("driver", at, until, True, call),
         places,
-        moments.filter(lambda until: until.phase == "after"),
+        later,
         st.integers(1, 9),
     ).filter(lambda pause: pause.until is not None and pause.until.may_follow(pause.start)),
     st.builds(f.PowerCut, nodes, places, st.integers(1, 9), keeps),
+    st.builds(f.PowerCut, nodes, later, st.integers(1, 9), keeps),
     st.builds(f.PowerCut, nodes, moments, st.just(0), keeps),
     st.builds(f.CrashWriting, nodes, places, st.integers(1, 9)),
+    st.builds(f.CrashWriting, nodes, later, st.integers(1, 9)),
     st.builds(f.Stall, nodes, places, st.integers(1, 9), moments, st.booleans()),
     st.builds(f.Stall, nodes, places, st.just(0), moments),
     st.builds(f.Storage, moments, st.sampled_from(["ENOSPC", "EIO"])),
@@ -263,6 +266,14 @@ def test_every_shape_is_a_step() -> None:
             "cut: {between: [[driver], [receiver]], from: batch=1/commits, until: batch=2/commits, "
             "tries: 2}",
             "one of until and tries",
+        ),
+        (
+            "crash-writing: {node: driver, at: batch=1/commits, after: batch=1/commits}",
+            "one of at and after",
+        ),
+        (
+            "power-cut: {node: driver, before: batch=1/commits, sync: 1}",
+            "nothing is synced before the step",
         ),
         (
             "duplicate: {link: gateway->sender, at: gateway.ack/lines/7}",

@@ -227,6 +227,7 @@ DRIVERS_OWN = (OPEN, PLAN, OFFSETS, COMMIT, COMMITS)
             | {f"pause(driver, from {OPEN} until {COMMIT}, replaced)"}
             | {f"pause(receiver, from {SERVED})"}
             | {f"pause(receiver, from {SERVED} until {COMMIT}#2)"}
+            | {f"stall(receiver, {SERVED} until before {SERVED}#2)"}
             | {f"silence({LINK}, {COMMIT})"},
         ),
         (DUPLICATE, {f"duplicate({LINK}, {COMMIT})"}),
@@ -298,6 +299,22 @@ def test_what_is_synced_can_be_lost_before_that_alone() -> None:
     cut = f"power-cut(receiver, {SERVED}"
     cuts = {id for id in proposed(with_calls(SYNCED)) if id.startswith("power-cut")}
     assert cuts == {f"{cut}, keep {keep})" for keep in ("nothing", "zeros")} | {f"{cut})"}
+
+
+def test_what_is_synced_after_a_step_can_be_lost_before_that_too() -> None:
+    trace = clean()
+    trace.begin("receiver.prepare/batch=1/p=0/a=0", PLAN, node="receiver")
+    trace.end("receiver.prepare/batch=1/p=0/a=0", PLAN, node="receiver")
+    reported = {"disk": {"after": f"after {SERVED}", "calls": SYNCED, "more": 0}}
+    events = [
+        replace(e, detail=reported) if e.step.startswith("receiver.prepare") else e
+        for e in trace.events
+    ]
+    found = proposed(lineage_of(events, kinds={STORAGE}))
+    assert f"crash-writing(receiver, after {SERVED})" in found
+    cut = f"power-cut(receiver, after {SERVED}, sync 1"
+    kept = {f"{cut}, keep {keep})" for keep in ("nothing", "zeros")}
+    assert kept | {f"{cut})"} <= found
 
 
 def test_what_is_never_synced_can_be_lost_when_others_know_of_it() -> None:
