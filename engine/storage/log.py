@@ -147,7 +147,8 @@ class RecordLog:
     def drop_before(self, number: int) -> None:
         """Remove the segments before this one, oldest first, but never the current one."""
         while len(self._segments) > 1 and self._segments[0].number < number:
-            self._disk.remove(segment_path(self.directory, self._segments[0].number))
+            with contextlib.suppress(FileNotFoundError):  # a removal that failed may have been done
+                self._disk.remove(segment_path(self.directory, self._segments[0].number))
             self._segments = self._segments[1:]  # a reader may be going through the old list
 
     def read(self, start: Position, stop: Position | None = None) -> Iterator[Record]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -54,6 +55,26 @@ def test_what_is_appended_is_read_back(records: list[tuple[int, int, bytes]]) ->
     for record in records:
         owner.append(*record)
     assert Owner(SimulatedDisk(disk.image())).records == records
+
+
+def test_a_removal_that_was_done_and_is_said_to_have_failed_holds_up_no_later_one() -> None:
+    failing = False
+
+    def fail() -> None:
+        if failing:
+            raise OSError(errno.EIO, "Input/output error")
+
+    disk = SimulatedDisk(on_change=fail)
+    owner = Owner(disk, segment_bytes=1)
+    for number in range(4):
+        owner.append(1, number, b"body")
+    failing = True
+    with pytest.raises(OSError, match="Input/output error"):
+        owner.log.drop_before(3)
+    failing = False
+    owner.log.drop_before(4)
+    assert owner.log.segments == [4, 5]
+    assert disk.names(HOME) == ["segment-00000004.log", "segment-00000005.log"]
 
 
 def test_every_flipped_bit_is_found() -> None:
