@@ -252,7 +252,16 @@ class _Check:
         executor.why.head = earlier_batches(run, other, window)
         found = placeable(run.recording, run.events, other.recording, other.events)
         servers = self._lanes.links.servers
-        wire = wire_points(run.recording, found.points, run.events, window, run.id, servers, tail)
+        wire = wire_points(
+            run.recording,
+            found.points,
+            run.events,
+            window,
+            run.id,
+            servers,
+            tail,
+            run.starts[0],
+        )
         executor.why.read_clean(run, wire)
         executor.why.unasked = unasked(run)
         executor.why.not_read = not_read(run.recording)

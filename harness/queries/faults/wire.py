@@ -69,6 +69,7 @@ def wire_points(
     run: str,
     servers: Iterable[str] = (),
     tail: Collection[int] = (),
+    started: int = 0,
 ) -> list[WirePoint]:
     """The places for faults on the wire within the first ``window`` batches: in the last of them,
     and in the others at requests that do what none of the last one does, such as those that make
@@ -86,6 +87,8 @@ def wire_points(
     that goes on. On each
     connection to an endpoint, ours or not, the last request of the last batch may be slow as well,
     while nobody waits for it: whoever asks more has had the reply.
+    ``started``: the wire's logical time when the query was started; what was asked before, such as
+    for an empty target, is not asked again when it is started again.
     """
     by_request: dict[str, list[CutPoint]] = {}
     for point in pinned:
@@ -147,9 +150,10 @@ def wire_points(
         of_server = tuple(_of_the_server(points, request.endpoint in ours))
         found.append(WirePoint(batch, of_server, request.order))
     latest_first = sorted(ends.values(), key=lambda end: -end[1])
+    by_query = [(request, batch) for request, batch in placed if request.order > started]
     for pairs_at in (amid_replay, amid):
         for at in (window - 1, *sorted(tail)):
-            for request, until in (woken := list(pairs_at(placed, by_request, at))):
+            for request, until in (woken := list(pairs_at(by_query, by_request, at))):
                 held = (p for p in by_request[request.id] if p.kind == "omit")
                 faults = tuple(_own(WireFault(p, "amid", until)) for p in held)
                 found.append(WirePoint(at, faults, request.order))

@@ -356,7 +356,16 @@ class _Check:
         self._why.head = earlier_batches(run, other, window)
         self._why.without_data = last_without_data(run.cut)
         points = placeable(run.recording, run.events, other.recording, other.events)
-        wire = wire_points(run.recording, points.points, run.events, window, run.id, servers, tail)
+        wire = wire_points(
+            run.recording,
+            points.points,
+            run.events,
+            window,
+            run.id,
+            servers,
+            tail,
+            run.starts[0],
+        )
         self._why.read_clean(run, wire)
         self._why.not_placeable = not_placeable(points.unpinned, run.events, window, tail)
         baseline = executor.prepared(first, run)

@@ -57,10 +57,11 @@ def placed(
     second: Sequence[Asked] | None = None,
     servers: Sequence[str] = (),
     tail: Sequence[int] = (),
+    started: int = 0,
 ) -> list[WirePoint]:
     clean = recording(first)
     pinned = cut_points(clean, clean if second is None else recording(second)).points
-    return wire_points(clean, pinned, EVENTS, 2, "run1", servers, tail)
+    return wire_points(clean, pinned, EVENTS, 2, "run1", servers, tail, started)
 
 
 def placed_of(sent: Sequence[tuple[str, str]], own_connections: bool = False) -> list[WirePoint]:
@@ -472,6 +473,18 @@ def test_a_driver_wakes_before_a_later_transaction_of_the_replay_of_its_batch(
     asked = [(1, label, "1") for label in batch]
     found = [id for id in ids(placed(asked)) if " until " in id]
     assert found == [f"pause(driver, before db/conn=1/{request})" for request in held]
+
+
+@pytest.mark.parametrize(("started", "number"), [(-300, 4), (-150, 3)])
+def test_what_was_asked_before_the_query_began_is_not_counted_in_its_replay(
+    started: int, number: int
+) -> None:
+    """An empty target is made once; what the query asks before any batch it asks at each start."""
+    asked = [(-2, "DELETE", ""), (-1, "DELETE", ""), (1, "DELETE", "1"), (1, "INSERT", "1")]
+    found = ids(placed([*asked, (1, "DELETE", "2")], started=started))
+    until = f"until db/restarted/DELETE={number})"
+    assert any(id.endswith(until) for id in found)
+    assert all(id.endswith((until, "INSERT=1)")) for id in found if " until " in id)
 
 
 def test_who_is_about_to_tidy_up_wakes_before_what_is_put_aside_is_used() -> None:
