@@ -28,7 +28,7 @@ _HARMLESS = (
     *("sorted", "str", "sum", "tuple", "type", "warn", "zip"),
 )
 """Functions that leave nothing behind, unless they are handed what does."""
-_GIVEN_TO = {"print": "file", "map": 0, "filter": 0}
+_GIVEN_TO: Mapping[str, str | int] = {"print": "file", "map": 0, "filter": 0}
 """Where these are handed it."""
 _OUTPUT = ("sys.stdout", "sys.stderr", "None")
 _LOGS = ("debug", "info", "warning", "warn", "error", "exception", "critical")
