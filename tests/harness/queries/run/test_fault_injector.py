@@ -369,6 +369,7 @@ def test_who_finds_the_batch_done_replays_nothing_that_another_could_go_on_amid(
     held.start()
     while not proxies.done:
         assert held.is_alive()
+    run.met(event(LATER.replace("5.rename", "7.mkdir"), outside=True))  # it starts the query
     if goes_past:
         run.met(event(goes_past))
     run.let_go(done)
