@@ -12,7 +12,16 @@ from typing import Any
 from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.step_ids import CONCURRENT, StepId
 from bettong.harness.queries.faults.alike import LIST, shape
-from bettong.harness.queries.sink.file_steps import CHANGED, HALF, LINE, LISTED, LOOK, STEP, is_look
+from bettong.harness.queries.sink.file_steps import (
+    CHANGED,
+    HALF,
+    LINE,
+    LISTED,
+    LOOK,
+    OUTSIDE,
+    STEP,
+    is_look,
+)
 from bettong.lineage.trace import TraceEvent
 
 
@@ -71,7 +80,9 @@ class FileSteps:
         if operation == LINE:
             return replace(event, step=_line_step(step, event.detail[LINE]))
         # Those between operations are counted by themselves: how many there are hangs on the lines.
+        # So are those of no batch's function: the code that starts the query does them once more.
         counted = f"{step}.{operation}" if operation in (CHANGED, HALF, LOOK) else step
+        counted += f".{OUTSIDE}" if event.detail.get(OUTSIDE) else ""
         self._counts[counted] += 1
         return replace(event, step=f"{step}={self._counts[counted]}.{operation}")
 

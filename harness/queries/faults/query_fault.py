@@ -54,6 +54,9 @@ class Injection(Protocol):
         """It stands still until the client gives up; where it is not ours, what the client has sent
         it is on its way so long, and this returns then."""
 
+    def say_nothing(self, fault: str) -> None:
+        """Returns when the client has given up."""
+
     def hold_driver(self, fault: str) -> None:
         """The driver stands still, with what it has sent last on its way, until another one that
         has taken over is done or cannot go on without it. Returns then."""

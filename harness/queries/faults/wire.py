@@ -76,7 +76,8 @@ def wire_points(
     a table or write to one that is written to once only: these may be lost, or late. Those of the
     batches of the ``tail`` are hit as those of the last one are. In the first of these that asks
     for anything, and so does the batch after it, a driver that stands still may wake amid the
-    latter. Requests of HTTP are refused as well.
+    latter. Requests of HTTP are refused as well, or lost without a word; others are lost so where
+    a server stands still.
 
     Of a batch's requests that are alike those of :func:`~.alike.telling` stand for all; between
     the first and the last of many a driver dies once.
@@ -136,8 +137,9 @@ def wire_points(
                     faults += tuple(_own(WireFault(p, "always lost")) for p in arrives_late)
                 faults += tuple(_own(WireFault(p, "late")) for p in arrives_late)
             if in_full and (request.endpoint, request.connection) in http:
-                never = (p for p in points if p.kind == "omit")
+                never = [p for p in points if p.kind == "omit"]
                 faults += tuple(_own(WireFault(p, "unavailable")) for p in never)
+                faults += tuple(_own(WireFault(p, "silent")) for p in never)
             found.append(WirePoint(batch, faults, request.order))
         elif request.id in told.between and not harmless(request.label):
             kind, sent = ("omit-reply", reported) if request.reply_size else ("omit", reported[:-1])
@@ -147,7 +149,8 @@ def wire_points(
     found += _late_looks(looks)
     ours = set(servers)
     for request, batch, points in last.values():
-        of_server = tuple(_of_the_server(points, request.endpoint in ours))
+        told_of = (request.endpoint, request.connection) in http and request.id in told.all
+        of_server = tuple(_of_the_server(points, request.endpoint in ours, told_of))
         found.append(WirePoint(batch, of_server, request.order))
     latest_first = sorted(ends.values(), key=lambda end: -end[1])
     by_query = [(request, batch) for request, batch in placed if request.order > started]
@@ -301,7 +304,10 @@ def _late_looks(
             yield WirePoint(batch, late, request.order)
 
 
-def _of_the_server(points: Iterable[CutPoint], ours: bool) -> Iterator[tuple[WireFault, str]]:
+def _of_the_server(
+    points: Iterable[CutPoint], ours: bool, silent: bool
+) -> Iterator[tuple[WireFault, str]]:
+    """``silent``: that nothing is heard of the request is tried anyway."""
     for point in points:
         if ours and point.kind != "cut":
             yield _own(WireFault(point, "restarted"))
@@ -309,6 +315,8 @@ def _of_the_server(points: Iterable[CutPoint], ours: bool) -> Iterator[tuple[Wir
             yield _own(WireFault(point, "answered"))
         if point.kind == "omit":
             yield _own(WireFault(point, "paused"))
+        if point.kind == "omit" and not silent:
+            yield _own(WireFault(point, "silent"))
 
 
 def _own(fault: WireFault) -> tuple[WireFault, str]:

@@ -27,6 +27,7 @@ How = Literal[
     "late",
     "amid",
     "unavailable",
+    "silent",
 ]
 _HOW: Mapping[tuple[str, str, str], How] = {
     ("crash", "driver", "before"): "crash",
@@ -48,9 +49,10 @@ _MECHANISM: Mapping[How, str] = {
     "amid": "zombie",
     "unavailable": "unavailable",
 }
+_NAMED: Mapping[str, How] = {"unavailable": "unavailable", "silence": "silent"}
 _UNAVAILABLE = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _NUMBERED = re.compile(
-    r"(omit|omit-reply|cut|crash|restart|pause|unavailable)"
+    r"(omit|omit-reply|cut|crash|restart|pause|unavailable|silence)"
     r"\((?:(driver|server), (before|after|answered|awaiting) )?"
     r"([^/=]+)/(?:(restarted)/|batch=(\d+)/)?(.+)=(\d+)\)( and each time again)?$"
 )
@@ -76,7 +78,8 @@ class WireFault(QueryFault):
             stands still there, and its request is on its way until another driver has ended the
             work; ``amid``: the same until that one is about to make a later request, and waits
             there until what the first one does has come to its end; ``unavailable``: the answer is
-            503 of HTTP, and the server knows of nothing.
+            503 of HTTP, and the server knows of nothing; ``silent``: it is lost, and nothing comes
+            on its connection until the client gives up.
         until: the later request, of ``amid``.
     """
 
@@ -103,8 +106,9 @@ class WireFault(QueryFault):
             return f"pause(driver, before {request})"
         if self.until is not None:
             return f"pause(driver, before {request} until {self.until.place})"
-        if self.how == "unavailable":
-            return f"unavailable({request})"
+        for name, how in _NAMED.items():
+            if self.how == how:
+                return f"{name}({request})"
         return self.point.id + (" and each time again" if self.how == "always lost" else "")
 
     @classmethod
@@ -127,8 +131,7 @@ class WireFault(QueryFault):
         if what == "cut":
             kind = "cut"
         how = _HOW.get((what, who, when), "always lost" if again else "lost")
-        if what == "unavailable":
-            how = "unavailable"
+        how = _NAMED.get(what, how)
         if restarted:
             fault = cls(at_request(kind, endpoint, label, int(number)), how)
         elif batch:
@@ -197,6 +200,10 @@ class WireFault(QueryFault):
                     f"when that was about to send {later} the request arrived, and the old one "
                     "went on."
                 )
+            case "silent":
+                return (
+                    f"{what} never arrived, and nothing was heard of it until the client gave up."
+                )
             case "unavailable":
                 return f"{what} was answered with 503 (Service Unavailable) and not carried out."
             case "always lost":
@@ -262,6 +269,8 @@ class WireFault(QueryFault):
                 return lambda: run.restart_server(self.point.endpoint)
             case "paused":
                 return lambda: run.pause_server(self.id, self.point.endpoint)
+            case "silent":
+                return lambda: run.say_nothing(self.id)
             case "late" | "amid":
                 return lambda: run.hold_driver(self.id)
             case "always lost":

@@ -11,7 +11,7 @@ from bettong.harness.faults.point import DRIVER, Point, span
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.query_fault import Injection, QueryFault
 from bettong.harness.queries.faults.wording import point_in_words
-from bettong.harness.queries.sink.file_steps import CHANGED, HALF, LINE, LOOK
+from bettong.harness.queries.sink.file_steps import CHANGED, HALF, LINE, LOOK, OUTSIDE
 from bettong.lineage.trace import TraceEvent
 
 WOKEN = "the one that took over was amid a batch"
@@ -122,9 +122,11 @@ class Amid(QueryFault):
 
     def _is_past(self, event: TraceEvent) -> bool:
         """Whether it is of the same batch, and comes later there than where the first one stands;
-        what does not change files is counted apart."""
+        what does not change files is counted apart, and so is what starts the query."""
         step, start = StepId.parse(event.step), StepId.parse(self.start.step)
         if step.batch != start.batch or step.file is None or start.file is None:
+            return False
+        if event.detail.get(OUTSIDE):
             return False
         return step.file[1] not in (CHANGED, HALF, LINE, LOOK) and step.file[0] > start.file[0]
 

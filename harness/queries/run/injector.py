@@ -131,10 +131,13 @@ class FaultInjector:
 
     def pause_server(self, fault: str, endpoint: str) -> None:
         server = self.endpoint_proxies.servers.get(endpoint)
-        if server is not None:
+        if server is None:
+            self.say_nothing(fault)
+        else:
             server.pause()
             self._last(fault, server.resume)
-            return
+
+    def say_nothing(self, fault: str) -> None:
         over = threading.Event()
         self._last(fault, over.set)
         over.wait(PATIENCE_S)

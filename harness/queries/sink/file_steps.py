@@ -25,6 +25,9 @@ there."""
 LINE = "line"
 """The operation of a moment before a line, and in the detail of a change the line that made it: its
 number, and which time it was begun in the batch."""
+OUTSIDE = "outside"
+"""In the detail of what neither a batch's function nor a worker does, such as the code that starts
+the query."""
 CHANGING_SQL = (
     *("INSERT", "UPDATE", "DELETE", "REPLACE", "WITH"),
     *("CREATE", "DROP", "ALTER", "VACUUM", "REINDEX", "SAVEPOINT"),

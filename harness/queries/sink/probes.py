@@ -54,6 +54,7 @@ from bettong.harness.queries.sink.file_steps import (
     LISTED,
     LOCK,
     LOOK,
+    OUTSIDE,
     PRAGMA,
     READING_SQL,
     STEP,
@@ -441,6 +442,8 @@ class Probe:
             who = f"{thread} did {operation} {detail['path']}"
         if who:
             detail[CONCURRENT] = who
+        elif not (self._lines.in_batch or self._tasks.at_work):
+            detail[OUTSIDE] = True
         if operation not in _ASIDE:
             self._lines.told()
         self._busy.now = True

@@ -127,6 +127,11 @@ class TaskMoments:
             self._mapped.add(path)
             self._lines.memory_is_a_file()
 
+    @property
+    def at_work(self) -> bool:
+        """Whether this process is a worker that does some of the user's work."""
+        return self._own() is not None
+
     def reads(self) -> bool:
         """Whether what this thread is about to read is read by the commit of a data source."""
         work = self._own()

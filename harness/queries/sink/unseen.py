@@ -117,10 +117,14 @@ class LineMoments:
         """A file becomes memory, of whose changes the kernel tells nobody."""
         self._mapped.add(path)
 
+    @property
+    def in_batch(self) -> bool:
+        """Whether this thread is in a batch's function."""
+        return threading.get_ident() in self._calls
+
     def reads(self) -> bool:
         """Whether what this thread is about to read is read by a batch's function."""
-        in_batch = threading.get_ident() in self._calls and not self.elsewhere()
-        return in_batch and not self._looking
+        return self.in_batch and not self.elsewhere() and not self._looking
 
     def told(self) -> None:
         """This thread is about to change something, as was told."""

@@ -459,6 +459,21 @@ def test_before_a_line_there_is_a_moment_where_that_is_asked(tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.parametrize("within", [BATCH, TASK])
+def test_what_starts_a_query_is_told_from_what_a_batch_or_a_task_does(
+    tmp_path: Path, within: str
+) -> None:
+    (tmp_path / "aim").mkdir()
+    (tmp_path / "aim" / "users.py").write_text(
+        "import os\ndef each(folder, batch):\n    os.mkdir(f'{folder}/rows')\n"
+    )
+    told = (
+        "Recorder.notify = lambda self, e: seen.append([e.detail['op'], 'outside' in e.detail])\n"
+    )
+    found = moments(tmp_path, f"{told}os.mkdir(path)\n{within}")
+    assert [each for each in found if each[0] == "mkdir"] == [["mkdir", True], ["mkdir", False]]
+
+
 @pytest.mark.parametrize(
     ("within", "noted"), [(BATCH, True), (TASK, True), ("users.each(1, 2)", False)]
 )

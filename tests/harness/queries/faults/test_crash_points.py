@@ -61,6 +61,21 @@ def test_what_a_batch_reads_of_what_it_has_put_aside_is_told_from_what_was_there
     assert read_back(events, 3) == []
 
 
+def test_what_starts_the_query_again_is_no_operation_of_the_batch_that_is_replayed() -> None:
+    named = FileSteps()
+    made = {"op": "mkdir", "outside": True}
+    told = [made, made, {"op": "open"}, {"op": "rename"}]
+    named(of_spark("batch=1/offsets", "0"))
+    named.restart()
+    events = [TraceEvent("sink.file", "before", "driver", detail=each) for each in told]
+    assert [named(event).step for event in events] == [
+        "batch=1/sink.file=1.mkdir",
+        "batch=1/sink.file=2.mkdir",
+        "batch=1/sink.file=1.open",
+        "batch=1/sink.file=2.rename",
+    ]
+
+
 def test_the_line_that_changes_files_past_python_begins_under_its_own_number() -> None:
     named = FileSteps()
     told = [

@@ -118,7 +118,7 @@ def test_a_request_that_changes_something_is_lost_and_repeated_in_every_way() ->
         f"pause(driver, before {request})",
     ]
     assert len({left for _, left in point.faults}) == 8
-    assert ids([server]) == [f"pause(server, before {request})"]
+    assert ids([server]) == [f"pause(server, before {request})", f"silence({request})"]
     assert ids([held]) == [f"pause(driver, before {request} until db/batch=2/INSERT=1)"]
     assert ids([slow]) == [f"crash(driver, awaiting {request})"]
 
@@ -130,6 +130,10 @@ def test_a_request_of_http_is_refused_whatever_it_asks_for() -> None:
         found = wire_points(clean, cut_points(clean, clean).points, EVENTS, 2, "run1")
         expected = {f"unavailable(db/conn=1/request={request})" for request in refused}
         assert {id for id in ids(found) if id.startswith("unavailable")} == expected
+        silent = {
+            f"silence(db/conn=1/request={x})" for x in refused or {"2 GET /rows", "3 POST /rows"}
+        }
+        assert {id for id in ids(found) if id.startswith("silence")} == silent
 
 
 def test_losing_one_that_changes_nothing_leaves_the_same_behind_in_every_way() -> None:
@@ -507,6 +511,7 @@ def test_a_server_is_hit_at_the_last_request_that_changes_something() -> None:
     assert [fault.id for fault, _ in server.faults] == [
         f"restart(server, before {request})",
         f"pause(server, before {request})",
+        f"silence({request})",
         f"restart(server, after {request})",
         f"restart(server, answered {request})",
     ]

@@ -156,15 +156,20 @@ def test_a_fault_on_the_wire_is_in_force_from_the_beginning(
 
 
 @pytest.mark.parametrize("end", ["starts", "end"])
-def test_what_is_sent_to_a_server_that_is_not_ours_is_on_its_way_until_the_client_gives_up(
-    end: str,
+@pytest.mark.parametrize(
+    ("fault", "closes"),
+    [("pause(server, before db/COMMIT=1)", False), ("silence(db/COMMIT=1)", True)],
+)
+def test_nothing_is_heard_of_a_request_until_the_client_gives_up(
+    fault: str, closes: bool, end: str
 ) -> None:
-    proxies, fault = Proxies(ours=False), "pause(server, before db/COMMIT=1)"
+    """A server that is not ours cannot be stopped: what is sent to it is on its way so long."""
+    proxies = Proxies(ours=False)
     run = injector(proxies, fault)
     run.arm()
     (armed,) = proxies.armed
     assert armed.action is not None
-    assert armed.what == ("omit", "nth", "once", False)
+    assert armed.what == ("omit", "nth", "once", closes)
     armed.fired = 1
     held = threading.Thread(target=armed.action)
     held.start()
@@ -364,6 +369,7 @@ def test_who_finds_the_batch_done_replays_nothing_that_another_could_go_on_amid(
     held.start()
     while not proxies.done:
         assert held.is_alive()
+    run.met(event(LATER.replace("5.rename", "7.mkdir"), outside=True))  # it starts the query
     if goes_past:
         run.met(event(goes_past))
     run.let_go(done)
