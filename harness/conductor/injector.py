@@ -239,6 +239,10 @@ class Injection:
 
     def _restart(self, node: str) -> None:
         try:
+            with self._acting:
+                for planned in self._planned:
+                    if planned.fault.heals_for(node):
+                        self._end(planned, f"the {node} was started again")
             self._actuator.restart(node)
         except Exception as e:
             self._fail(e)

@@ -303,6 +303,10 @@ class Fault(ABC):
         """Whether it ends before a request meets it, as so many have."""
         return False
 
+    def heals_for(self, node: str) -> bool:
+        """Whether it ends before a node is started that follows one which it has hit."""
+        return False
+
     def lasts(self, met: int) -> bool:
         """Whether it has fired although it is in force when the run ends."""
         return False

@@ -96,6 +96,11 @@ class Cut(Fault):
     def worn_off(self, met: int) -> bool:
         return isinstance(self.tries, int) and met >= self.tries
 
+    def heals_for(self, node: str) -> bool:
+        """A driver asks what there is before it takes a step: such a request is no try, and would
+        be lost for good."""
+        return isinstance(self.tries, int) and node == DRIVER and node in self.nodes
+
     def lasts(self, met: int) -> bool:
         return self.until is None and (self.tries is None or met > 0)
 

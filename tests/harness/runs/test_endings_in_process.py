@@ -148,6 +148,24 @@ def test_a_budget_of_time_ends_a_run_that_goes_on(
     assert not result.counterexamples
 
 
+@pytest.mark.parametrize(
+    "then",
+    [
+        {"pause": {"node": "driver", "from": "batch=1/source.plan#2", "replace": True}},
+        {"crash": {"node": "driver", "before": "batch=1/source.plan#2"}},
+    ],
+    ids=["replaced", "killed"],
+)
+def test_a_partition_of_some_tries_ends_when_another_driver_begins(
+    backend: LocalBackend, tmp_path: Path, then: dict[str, object]
+) -> None:
+    """It asks how far the streams are before it tries anything."""
+    cut = {"between": [["gateway"], ["driver"]], "from": "batch=1/source.plan", "tries": 2}
+    schedule = Schedule.from_dict({"faults": [{"cut": cut}, then]})
+    seen = run_once(backend, load_scenario("counting"), schedule, tmp_path / "run")
+    assert (seen.outcome, seen.not_fired) == ("good", ()), seen.note
+
+
 def test_a_budget_that_is_over_starts_nothing(backend: LocalBackend, tmp_path: Path) -> None:
     scenario = load_scenario("counting")
     limits = Limits(until=time.monotonic())
