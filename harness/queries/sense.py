@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bettong.harness.queries.raised import cause, remedy
-from bettong.harness.queries.run.job import NO_QUERY
+from bettong.harness.queries.run.job import MANY_QUERIES, NO_QUERY
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.sink.commits import NO_JOURNAL
 from bettong.harness.queries.sink.rows import JUDGED
@@ -29,6 +29,8 @@ def expect_sense(name: str, run: QueryRun) -> None:
     for error in run.errors:
         if NO_QUERY in error:
             raise UsageError(f"{name}: {error.partition(': ')[2]}")
+        if MANY_QUERIES in error:
+            raise VacuousError(f"{name}: {cause(error).partition(': ')[2]}")
     if not any(e.step == "batch=0/offsets" for e in run.events):
         why = _failure(run.errors[0]) if run.errors else "no error"
         raise VacuousError(f"{name}: no batch was begun: {why}")

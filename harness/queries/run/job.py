@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 CALL = f"{__name__}:incarnation"
 NO_QUERY = "write(), or build(), must return the query that start() gives"
+MANY_QUERIES = "streaming queries, and one is judged at a time: make a sink of each"
 
 
 class NoQueryError(TypeError):
@@ -33,13 +34,11 @@ class NoQueryError(TypeError):
 
 
 class ManyQueriesError(RuntimeError):
-    """Several queries were started: their steps could not be told apart."""
+    """Several queries were started: their steps could not be told apart. :data:`MANY_QUERIES` is in
+    its message."""
 
     def __init__(self, number: int) -> None:
-        super().__init__(
-            f"write() starts {number} streaming queries, and one is judged at a time: make a sink "
-            "of each"
-        )
+        super().__init__(f"write() starts {number} {MANY_QUERIES}")
 
 
 @dataclass(frozen=True, slots=True)

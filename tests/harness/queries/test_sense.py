@@ -8,12 +8,15 @@ import pytest
 
 from bettong.harness.faults.point import Point
 from bettong.harness.queries.faults.crash_points import CrashPoint
+from bettong.harness.queries.run.job import ManyQueriesError
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.sense import (
+    VacuousError,
     dated,
     dated_anew,
     expect_asked,
     expect_over_links,
+    expect_sense,
     in_turn,
     unasked,
     undated,
@@ -119,3 +122,17 @@ def test_it_is_known_what_becomes_of_the_day_where_a_replay_has_another_one(
 
 def _four(event: TraceEvent) -> tuple[str, Phase, str, int]:
     return event.step, event.phase, event.node, event.incarnation
+
+
+def test_of_several_queries_nothing_is_said_though_all_batches_were_recorded() -> None:
+    """Those that are waited for may be another one's."""
+    error = f"ManyQueriesError: {ManyQueriesError(2)}"
+    run = QueryRun(
+        events=[TraceEvent("batch=0/offsets", "before", "driver")],
+        errors=[error],
+        drained=True,
+        checkpoint_used=True,
+        rows=[{"id": "m/000000"}],
+    )
+    with pytest.raises(VacuousError, match=r"^Two: write\(\) starts 2 streaming queries, and one"):
+        expect_sense("Two", run)
