@@ -85,9 +85,8 @@ def wire_points(
     ``servers``: endpoints whose servers are ours to restart; that is done, and any server stands
     still, at the last request of the batches that can change something, and at the last GET of
     HTTP, or, where no reply to that is due, at the next one that is replied to: whoever has seen
-    that goes on. On each
-    connection to an endpoint, ours or not, the last request of the last batch may be slow as well,
-    while nobody waits for it: whoever asks more has had the reply.
+    that goes on. On each connection to an endpoint, ours or not, the last request of the last batch
+    may be slow as well, while nobody waits for it: whoever asks more has had the reply.
     ``started``: the wire's logical time when the query was started; what was asked before, such as
     for an empty target, is not asked again when it is started again.
     """
