@@ -368,11 +368,13 @@ _recorder: Recorder | None = None
 
 
 def install(instrumentation: Instrumentation) -> None:
-    """Make this process record as asked; the same again changes nothing."""
+    """Make this process record as asked; the same again changes nothing. What nobody has been told
+    of by then is not of the run that begins."""
     global _instrumentation, _recorder
     if instrumentation != _instrumentation:
         _instrumentation = instrumentation
         _recorder = instrumentation.recorder()
+        _outside_steps.clear()
 
 
 def installed() -> Instrumentation:

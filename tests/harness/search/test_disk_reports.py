@@ -19,11 +19,13 @@ def test_what_a_thread_has_done_that_ends_without_a_step_is_told_by_the_next_one
     log = tmp_path / "log"
     trace = tmp_path / "trace"
     before = steps.installed()
-    steps.install(steps.Instrumentation(node="receiver", trace=str(trace)))
+    earlier = tmp_path / "earlier"
     try:
-        thread = threading.Thread(target=lambda: OS_DISK.append_to(log).close())
-        thread.start()
-        thread.join()
+        for run in (earlier, trace):  # of what was done in the first one the second tells nothing
+            steps.install(steps.Instrumentation(node="receiver", trace=str(run)))
+            thread = threading.Thread(target=lambda: OS_DISK.append_to(log).close())
+            thread.start()
+            thread.join()
         with steps.step("receiver.open/epoch=1", causes=["epoch=1/sink.open"]):
             file = OS_DISK.append_to(log)
             file.write(b"one")
