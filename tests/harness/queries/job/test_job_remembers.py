@@ -45,7 +45,9 @@ class Remembers(Job):
 def test_what_a_library_remembers_is_gone_under_the_one_crash_that_is_asked_for(
     environments: SparkEnvironments, tmp_path: Path
 ) -> None:
-    library = tmp_path / "elsewhere"
+    library = (
+        tmp_path / "site-packages"
+    )  # an installed one: the user's own is loaded again at each start
     library.mkdir()
     (library / "job_library_elsewhere.py").write_text(LIBRARY)
     job = tmp_path / "jobs" / "theirs.py"
