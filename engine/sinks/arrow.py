@@ -105,8 +105,9 @@ class ArrowSink:
 
     def _is_whole(self, name: str) -> bool:
         """Whether a file of rows has the size that its name says. One of an executor that died over
-        it has not: Spark counts the attempts at a task from 0 again where it repeats a stage."""
-        return self._store.disk.size(self._store.root / "rows" / name) == int(name.split("-")[4])
+        it has not: Spark counts the attempts at a task from 0 again where it repeats a stage. What
+        an earlier release has staged says none, and is of an epoch that is over."""
+        return name.split("-")[4] == str(self._store.disk.size(self._store.root / "rows" / name))
 
     def _is_committed(self, batch: int) -> bool:
         return (self.directory / _note(batch)).exists()

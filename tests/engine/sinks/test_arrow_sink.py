@@ -79,6 +79,21 @@ def test_what_an_executor_has_left_that_died_over_it_is_not_committed(tmp_path: 
     assert staged(sink) == [whole.name]
 
 
+def test_what_an_earlier_release_has_staged_is_done_again(tmp_path: Path) -> None:
+    """Its names of files say nothing of their sizes."""
+    sink = ArrowSink(tmp_path)
+    sink.open("app", 1, QUIET)
+    prepare(sink, 1, 0, 0, 0)
+    (staged_before,) = (tmp_path / "rows").iterdir()
+    epoch, batch, partition, attempt, _, own = staged_before.name.split("-")
+    staged_before.rename(staged_before.with_name("-".join((epoch, batch, partition, attempt, own))))
+    sink.open("app", 2, QUIET)
+    prepare(sink, 2, 0, 0, 0)
+    sink.commit(2, 0, {0: 0}, QUIET)
+    assert shown(sink) == [["lines/0.0"]]
+    assert [name[:6] for name in staged(sink)] == ["000002"]
+
+
 def test_rows_that_could_not_be_made_durable_are_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
