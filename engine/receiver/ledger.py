@@ -12,7 +12,6 @@ import struct
 import threading
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +20,7 @@ from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.names import check_name
 from bettong.engine.receiver.batches import Batches
 from bettong.engine.receiver.output import Output
-from bettong.engine.storage.disk import OS_DISK, Buffer, Disk
+from bettong.engine.storage.disk import OS_DISK, Buffer, Disk, closed_if_it_fails
 from bettong.engine.storage.log import DamageError, Position, Record, RecordLog
 
 _OPEN, _ROWS, _COMMIT = 1, 2, 3
@@ -80,8 +79,7 @@ class Ledger:
         self._commits: list[list[Part]] = []  # found in the log while it is opened
         disk.make_directory(directory)
         self._output = self.output_class(directory, disk)
-        with ExitStack() as opened:
-            opened.callback(self._output.close)
+        with closed_if_it_fails(self._output):
             self._log = self.log_class(
                 directory / "log",
                 head=self._state,
@@ -90,11 +88,8 @@ class Ledger:
                 segment_bytes=segment_bytes,
                 disk=disk,
             )
-            opened.callback(self._log.close)
-            for number, parts in enumerate(self._commits, 1):
-                self._output.complete(self._rows_of(parts), is_last=number == len(self._commits))
-            self._output.finish()
-            opened.pop_all()
+            with closed_if_it_fails(self._log):
+                self._complete()
         self._unpublished: list[Part] | None = None
 
     # --- the three requests
@@ -222,6 +217,12 @@ class Ledger:
         """Close the files."""
         self._log.close()
         self._output.close()
+
+    def _complete(self) -> None:
+        """Have all commits of the log in the output, and tell readers so."""
+        for number, parts in enumerate(self._commits, 1):
+            self._output.complete(self._rows_of(parts), is_last=number == len(self._commits))
+        self._output.finish()
 
     def _publish(self) -> None:
         """Add a committed batch to the output, if that has not been done."""

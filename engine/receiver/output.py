@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bettong.engine.storage.disk import OS_DISK, AppendFile, Disk
+from bettong.engine.storage.disk import OS_DISK, AppendFile, Disk, closed_if_it_fails
 from bettong.engine.storage.log import DamageError
 
 _CHUNK = 1 << 20
@@ -33,11 +33,8 @@ class Output:
         self._directory = directory
         self._disk = disk
         self._file: AppendFile = disk.append_to(self._path)
-        try:
+        with closed_if_it_fails(self._file):
             disk.sync_directory(directory)
-        except BaseException:
-            self._file.close()
-            raise
         self.length = self.checksum = 0
         self._published = -1
 

@@ -30,6 +30,10 @@ class AppendFile(Protocol):
     def close(self) -> None: ...
 
 
+class Closeable(Protocol):
+    def close(self) -> None: ...
+
+
 class Disk(Protocol):
     """A file system. Paths are absolute; names in a directory may be lost until it is synced."""
 
@@ -212,4 +216,15 @@ def removed_if_it_fails(unfinished: Path, disk: Disk) -> Iterator[None]:
     except OSError:
         with contextlib.suppress(OSError):
             disk.remove(unfinished)
+        raise
+
+
+@contextlib.contextmanager
+def closed_if_it_fails(opened: Closeable) -> Iterator[None]:
+    """Go on to use what has been opened, or fail without it open: what is tried again, on a full
+    disk for hours, would open another one each time."""
+    try:
+        yield
+    except BaseException:
+        opened.close()
         raise

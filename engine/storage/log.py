@@ -23,7 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from bettong.engine.storage.disk import OS_DISK, AppendFile, Buffer, Disk
+from bettong.engine.storage.disk import (
+    OS_DISK,
+    AppendFile,
+    Buffer,
+    Disk,
+    closed_if_it_fails,
+)
 from bettong.lineage.errors import BettongError
 
 _HEAD = struct.Struct("<4sBIQII")
@@ -102,11 +108,8 @@ class RecordLog:
         self._has_rest = False
         self._half_begun: Path | None = None
         disk.make_directory(directory)
-        try:
+        with closed_if_it_fails(self):
             self._recover(on_head, visit)
-        except BaseException:
-            self.close()  # it is tried again, on a full disk for hours
-            raise
 
     @property
     def segments(self) -> list[int]:
@@ -209,15 +212,12 @@ class RecordLog:
         with contextlib.suppress(FileNotFoundError):
             self._disk.remove(unfinished)
         file = self._disk.append_to(unfinished)
-        try:
+        with closed_if_it_fails(file):
             file.write(content)
             file.sync()
             self._half_begun = segment_path(self.directory, number)
             self._disk.rename(unfinished, self._half_begun)
             self._disk.sync_directory(self.directory)
-        except BaseException:
-            file.close()  # with every record that is tried meanwhile another one is begun
-            raise
         self._half_begun = None
         self._file = file
         self._segments.append(_Segment(number, head, len(content)))
