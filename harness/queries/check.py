@@ -11,7 +11,7 @@ from bettong.harness.events import Handler, ignore
 from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.apart import REPLAYED, same_rows
 from bettong.harness.queries.faults.operations import NEW_CHECKPOINT, NEW_ROWS, OperationalEvent
-from bettong.harness.queries.faults.wire import not_placeable, not_read, placeable, wire_points
+from bettong.harness.queries.faults.wire import not_read
 from bettong.harness.queries.judge import fingerprint
 from bettong.harness.queries.lanes import Lanes, Links, undisturbed
 from bettong.harness.queries.request import Request, ask
@@ -248,24 +248,11 @@ class _Check:
                 f"{difference(run, executor.last)}: nothing can be concluded"
             )
         other, window = executor.last, self._request.window
-        executor.why.tail = tail = later_batches(run, other, window)
+        executor.why.tail = later_batches(run, other, window)
         executor.why.head = earlier_batches(run, other, window)
-        found = placeable(run.recording, run.events, other.recording, other.events)
-        servers = self._lanes.links.servers
-        wire = wire_points(
-            run.recording,
-            found.points,
-            run.events,
-            window,
-            run.id,
-            servers,
-            tail,
-            run.starts[0],
-        )
-        executor.why.read_clean(run, wire)
+        executor.why.read_both(run, other, self._lanes.links.servers)
         executor.why.unasked = unasked(run)
         executor.why.not_read = not_read(run.recording)
-        executor.why.not_placeable = not_placeable(found.unpinned, run.events, window, tail)
         baseline = executor.prepared(first, run)
         executor.clean = [baseline, again]
         return baseline

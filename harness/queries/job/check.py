@@ -17,7 +17,6 @@ from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.apart import REPLAYED
 from bettong.harness.queries.faults.operations import event_of
 from bettong.harness.queries.faults.query_fault import QueryFault
-from bettong.harness.queries.faults.wire import not_placeable, placeable, wire_points
 from bettong.harness.queries.job.compare import expect_columns
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.envelope import differ, envelope, in_two_runs
@@ -350,24 +349,12 @@ class _Check:
         verdict = self._judged.run(run)
         if verdict.anomalies:
             return replace(first, outcome="violation", anomalies=verdict.anomalies)
-        window, servers = self._request.window, self._lanes.links.servers
+        window = self._request.window
         self._why.batches = _batches(run)
-        self._why.tail = tail = later_batches(run, other, window) | self._ends(facts)
+        self._why.tail = later_batches(run, other, window) | self._ends(facts)
         self._why.head = earlier_batches(run, other, window)
         self._why.without_data = last_without_data(run.cut)
-        points = placeable(run.recording, run.events, other.recording, other.events)
-        wire = wire_points(
-            run.recording,
-            points.points,
-            run.events,
-            window,
-            run.id,
-            servers,
-            tail,
-            run.starts[0],
-        )
-        self._why.read_clean(run, wire)
-        self._why.not_placeable = not_placeable(points.unpinned, run.events, window, tail)
+        self._why.read_both(run, other, self._lanes.links.servers)
         baseline = executor.prepared(first, run)
         executor.clean = [baseline, again]
         return baseline

@@ -34,7 +34,13 @@ from bettong.harness.queries.faults.kinds import (
 )
 from bettong.harness.queries.faults.operations import CORES, OPERATIONAL_EVENTS
 from bettong.harness.queries.faults.query_fault import QueryFault
-from bettong.harness.queries.faults.wire import WirePoint, endpoints_asked
+from bettong.harness.queries.faults.wire import (
+    WirePoint,
+    endpoints_asked,
+    not_placeable,
+    placeable,
+    wire_points,
+)
 from bettong.harness.queries.faults.zombie import Amid
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.after_restart import second_on_wire
@@ -413,6 +419,23 @@ class Why:
         return (m for m in self.clean_crash_points if m.point.step == step)
 
     clean_crash_points: Sequence[CrashPoint] = ()
+
+    def read_both(self, run: QueryRun, other: QueryRun, servers: Iterable[str]) -> None:
+        """Take in a clean run, of whose requests only those may be hit that another one makes
+        equally; ``servers``: endpoints whose servers are ours. Tail and head are known by then."""
+        found = placeable(run.recording, run.events, other.recording, other.events)
+        wire = wire_points(
+            run.recording,
+            found.points,
+            run.events,
+            self.window,
+            run.id,
+            servers,
+            self.tail,
+            run.starts[0],
+        )
+        self.read_clean(run, wire)
+        self.not_placeable = not_placeable(found.unpinned, run.events, self.window, self.tail)
 
     def read_clean(self, run: QueryRun, wire: list[WirePoint]) -> None:
         """Take in the clean run: what may be hit, and whether tasks leave anything."""
