@@ -112,9 +112,7 @@ def _measured(backend: LocalBackend, mutant: Scenario, most: int) -> Found:
         if shown.outcome != "violation":
             raise WrongResultError(f"{mutant.name}: its own schedule ends {shown.outcome}")
         kinds = frozenset(reach_for(mutant).bounds.at_most)
-        led = search_scenario(
-            campaign("lineage"), bounds_for(mutant), budget=Budget(runs=max(most, LED))
-        )
+        led = search_scenario(campaign("lineage"), bounds_for(mutant), budget=Budget(runs=LED))
         clean = campaign("clean").run(Schedule()).events
         topology = backend.topology(mutant)
         seeds = [

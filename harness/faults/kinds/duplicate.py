@@ -47,17 +47,19 @@ class Duplicate(LinkFault):
 
     @classmethod
     def singles(cls, event: TraceEvent, topology: Topology, occurrence: int) -> Iterable[Duplicate]:
-        if event.link not in topology.links or StepId.parse(event.step).connects:
-            return
-        if is_repeated(event.link):
+        if event.link in topology.links and _is_request(event.link, event.step):
             yield cls(event.link, Point(event.step, "before", occurrence))
 
     @classmethod
     def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[Duplicate]:
-        asked = not StepId.parse(step.step).connects
-        if asked and step.link is not None and is_repeated(step.link):
+        if step.link is not None and _is_request(step.link, step.step):
             yield cls(step.link, Point(step.step, "before", step.number))
 
     @property
     def leaves_step(self) -> bool:
         return True
+
+
+def _is_request(link: str, step: str) -> bool:
+    """Whether it can be delivered twice; a connection is made once."""
+    return is_repeated(link) and not StepId.parse(step).connects
