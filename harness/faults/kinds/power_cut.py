@@ -49,11 +49,14 @@ class PowerCut(DeadlyFault):
 
     @property
     def id(self) -> str:
-        which = f", sync {self.sync}" if self.sync > 1 else ""
+        which = f", sync {self.sync}" if self._tells_sync else ""
         kept = "" if self.keep == self._usual else f", keep {self.keep}"
-        if self.sync == 1 and self.at.phase == "after":
-            which = ", sync 1"  # without it, it is the edge
         return f"power-cut({self.node}, {self.at if self._at_edge else self.at.short}{which}{kept})"
+
+    @property
+    def _tells_sync(self) -> bool:
+        """Within a step the first one is meant without it; after a step that would be the edge."""
+        return self.sync > (1 if self.at.phase == "before" else 0)
 
     @property
     def _at_edge(self) -> bool:
@@ -80,7 +83,7 @@ class PowerCut(DeadlyFault):
 
     def to_dict(self) -> dict[str, Any]:
         where = {(str(self.at.phase) if self._at_edge else self.at.written): self.at.place}
-        which = {"sync": self.sync} if self.sync > (self.at.phase == "before") else {}
+        which = {"sync": self.sync} if self._tells_sync else {}
         kept = {} if self.keep == self._usual else {"keep": self.keep}
         return {"node": self.node, **where, **which, **kept}
 

@@ -28,8 +28,8 @@ _HARMLESS = (
     *("sorted", "str", "sum", "tuple", "type", "warn", "zip"),
 )
 """Functions that leave nothing behind, unless they are handed what does."""
-_GIVEN_TO: Mapping[str, str | int] = {"print": "file", "map": 0, "filter": 0}
-"""Where these are handed it."""
+_CALLERS = ("map", "filter")
+"""These call what they are handed first."""
 _OUTPUT = ("sys.stdout", "sys.stderr", "None")
 _LOGS = ("debug", "info", "warning", "warn", "error", "exception", "critical")
 _LOGGERS = ("logging", "logger")
@@ -177,7 +177,7 @@ def _calls(statement: ast.stmt, *besides: type[ast.AST]) -> Iterator[ast.Call]:
 def _matters(call: ast.Call) -> bool:
     function, name = call.func, _name(call)
     if isinstance(function, ast.Name):
-        return name not in _HARMLESS or _is_handed(call, _GIVEN_TO.get(name))
+        return name not in _HARMLESS or _is_handed(call, name)
     if not isinstance(function, ast.Attribute):
         return True
     owner = ast.unparse(function.value).lower().rpartition(".")[2]
@@ -190,15 +190,14 @@ def _asks_a_logger(owner: str, name: str) -> bool:
     return name == "log" and owner.endswith(_LOGGERS)
 
 
-def _is_handed(call: ast.Call, where: str | int | None) -> bool:
+def _is_handed(call: ast.Call, name: str) -> bool:
     """Whether it is handed a file to write to, or a function to call, that may leave something
     behind: of a ``lambda`` its own calls tell that."""
-    if isinstance(where, str):
-        given = [x.value for x in call.keywords if x.arg == where]
-        return any(ast.unparse(x) not in _OUTPUT for x in given)
-    given = call.args[:1] if where == 0 else []
+    if name == "print":
+        return any(x.arg == "file" and ast.unparse(x.value) not in _OUTPUT for x in call.keywords)
+    given = call.args[:1] if name in _CALLERS else []
     named = [ast.unparse(x) for x in given if isinstance(x, ast.Name | ast.Attribute)]
-    return any(name.partition(".")[0] not in _HARMLESS for name in named)
+    return any(each.partition(".")[0] not in _HARMLESS for each in named)
 
 
 def _own(call: ast.Call) -> str:
