@@ -9,7 +9,7 @@ from itertools import islice
 
 from bettong.harness.queries.faults.alike import kind_of, what_is_done
 from bettong.harness.queries.faults.read_only_requests import harmless, meant_to_read
-from bettong.harness.queries.faults.wire_fault import at_request, in_batch
+from bettong.harness.queries.faults.wake import at_request, in_batch
 from bettong.harness.wire import CutPoint, Request
 from bettong.harness.wire.cutpoints import same_in_each_run
 
@@ -36,7 +36,7 @@ def amid(
     """
     for own, following in _at_each_endpoint(placed, batch, batch + 1):
         for request, until in _pinned(own, following, _pairs, pinned):
-            name, number = _called(until, following)
+            name, number = called(until, following)
             yield request, in_batch("omit", until.endpoint, until.id, name, number, batch + 1)
 
 
@@ -49,7 +49,7 @@ def amid_replay(
     one that takes over begins, after what it asks before any."""
     for ahead, own in _at_each_endpoint(placed, None, batch):
         for request, until in _pinned(own, own, _pairs_of_one, pinned):
-            yield request, at_request("omit", until.endpoint, *_called(until, [*ahead, *own]))
+            yield request, at_request("omit", until.endpoint, *called(until, [*ahead, *own]))
 
 
 _Changes = Callable[[Request], bool]
@@ -80,7 +80,15 @@ def _pinned(
     )
 
 
-def _called(until: Request, among: _Requests) -> tuple[str, int]:
+def first_changes(requests: Sequence[Request]) -> Iterable[str]:
+    """The ids of the first request that changes something of each transaction, once as if a GET of
+    HTTP only read, and once as if it may write; transactions that ask the same are one."""
+    return dict.fromkeys(
+        request.id for changes in (_writes, _changes) for request in _first(requests, changes)
+    )
+
+
+def called(until: Request, among: _Requests) -> tuple[str, int]:
     """What a request is called in each run, and which one of these that are called so, from 1."""
     name = same_in_each_run(until.label)
     return name, sum(same_in_each_run(r.label) == name for r in among if r.order <= until.order)
@@ -122,6 +130,11 @@ def _pairs_of_one(
     untils = [t.begin for t in _latest_of_each(_transactions(replay, surely, done_by))]
     pairs = ((x, until) for until in untils for x in starts if x.order < until.order)
     return islice(pairs, _MOST_OF_ONE)
+
+
+def _first(requests: _Requests, changes: _Changes) -> Iterable[Request]:
+    found = _transactions(requests, _surely(changes), what_is_done(requests))
+    return (transaction.change for transaction in _first_of_each(found))
 
 
 def _first_of_each(transactions: Sequence[_Transaction]) -> Iterable[_Transaction]:

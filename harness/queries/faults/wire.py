@@ -17,7 +17,8 @@ from bettong.harness.queries.faults.read_only_requests import (
     meant_to_read,
     safe_in_http,
 )
-from bettong.harness.queries.faults.wire_fault import WireFault, in_batch
+from bettong.harness.queries.faults.wake import WakeAtRequest, in_batch
+from bettong.harness.queries.faults.wire_fault import WireFault
 from bettong.harness.wire import CutPoint, CutPoints, Keys, Recording, Request, cut_points
 from bettong.harness.wire.cutpoints import names_of, possible
 from bettong.lineage.trace import TraceEvent
@@ -157,7 +158,7 @@ def wire_points(
         for at in (window - 1, *sorted(tail)):
             for request, until in (woken := list(pairs_at(by_query, by_request, at))):
                 held = (p for p in by_request[request.id] if p.kind == "omit")
-                faults = tuple(_own(WireFault(p, "amid", until)) for p in held)
+                faults = tuple(_own(WireFault(p, "amid", WakeAtRequest(until))) for p in held)
                 found.append(WirePoint(at, faults, request.order))
             if woken:
                 break

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from bettong.harness.faults.point import Point
 from bettong.harness.faults.wording import ordinal
 from bettong.harness.queries.faults.query_fault import Injection, QueryFault
+from bettong.harness.queries.faults.wake import Wake, at_request, begins, in_batch, parse_wake
 from bettong.harness.queries.faults.zombie import WAITED, WOKEN
 from bettong.harness.wire import CutPoint
 from bettong.harness.wire.conversation import RequestId
@@ -56,9 +56,7 @@ _NUMBERED = re.compile(
     r"\((?:(driver|server), (before|after|answered|awaiting) )?"
     r"([^/=]+)/(?:(restarted)/|batch=(\d+)/)?(.+)=(\d+)\)( and each time again)?$"
 )
-_AMID = re.compile(
-    r"(pause\(driver, before .+) until ([^/=]+)/(?:restarted|batch=(\d+))/(.+)=(\d+)\)$"
-)
+_AMID = re.compile(r"(pause\(driver, before .+) until (.+)\)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +74,11 @@ class WireFault(QueryFault):
             ``paused``: it stands still there until the client gives up, or only what comes on that
             connection does, where it is not ours to be stopped; ``late``: the driver
             stands still there, and its request is on its way until another driver has ended the
-            work; ``amid``: the same until that one is about to make a later request, and waits
-            there until what the first one does has come to its end; ``unavailable``: the answer is
+            work; ``amid``: the same until that one is amid a batch, and waits there until what the
+            first one does has come to its end; ``unavailable``: the answer is
             503 of HTTP, and the server knows of nothing; ``silent``: it is lost, and nothing comes
             on its connection until the client gives up.
-        until: the later request, of ``amid``.
+        until: where that is, of ``amid``.
     """
 
     on_wire: ClassVar[bool] = True
@@ -88,7 +86,7 @@ class WireFault(QueryFault):
 
     point: CutPoint
     how: How
-    until: CutPoint | None = None
+    until: Wake | None = None
 
     @property
     def id(self) -> str:
@@ -105,7 +103,7 @@ class WireFault(QueryFault):
         if self.how == "late":
             return f"pause(driver, before {request})"
         if self.until is not None:
-            return f"pause(driver, before {request} until {self.until.place})"
+            return f"pause(driver, before {request} until {self.until})"
         for name, how in _NAMED.items():
             if self.how == how:
                 return f"{name}({request})"
@@ -116,12 +114,9 @@ class WireFault(QueryFault):
         """Of an id that names its request by label and number, over the run or since the restart:
         in another run it may come on another connection."""
         if (amid := _AMID.match(id)) is not None:
-            held, endpoint, batch, label, number = amid.groups()
+            held, until = amid.groups()
             late = cls.parse(f"{held})")
-            until = at_request("omit", endpoint, label, int(number))
-            if batch:
-                until = in_batch("omit", endpoint, "", label, int(number), int(batch))
-            return None if late is None else cls(late.point, "amid", until)
+            return None if late is None else cls(late.point, "amid", parse_wake(until))
         found = _NUMBERED.match(id)
         if found is None:
             return None
@@ -192,13 +187,9 @@ class WireFault(QueryFault):
                 )
             case "amid":
                 assert self.until is not None
-                later = f"its {ordinal(self.until.occurrence)} {self.until.key}"
-                if self.until.batch is not None:
-                    later += f" of batch {self.until.batch}"
                 return (
                     f"The driver stood still when it had sent {what}, and a new one took over; "
-                    f"when that was about to send {later} the request arrived, and the old one "
-                    "went on."
+                    f"{self.until.in_words}, the request arrived, and the old one went on."
                 )
             case "silent":
                 return (
@@ -239,15 +230,14 @@ class WireFault(QueryFault):
         within a batch until it begins."""
         if again == (self.point.match == "since") and self.point.batch is None:
             self._hit(run)
-        if again and self.until is not None and self.until.batch is None:
-            run.wake_amid(self.id, self.until)
+        if self.until is not None:
+            self.until.arm(self.id, run, again)
 
     def met(self, event: TraceEvent, run: Injection) -> None:
-        if self.point.batch is not None and _begins(self.point.batch).is_of(event):
+        if self.point.batch is not None and begins(self.point.batch).is_of(event):
             self._hit(run)
-        later = self.until
-        if later is not None and later.batch is not None and _begins(later.batch).is_of(event):
-            run.wake_amid(self.id, later)
+        if self.until is not None:
+            self.until.met(self.id, event, run)
 
     def proven(self, evidence: str) -> bool:
         """A driver that had to wait for the first one could not come so far."""
@@ -326,20 +316,3 @@ class WireFault(QueryFault):
         if self.how == "unavailable":
             return "Whoever was refused took that for another answer."
         return "Whoever did not see the reply sent its rows again."
-
-
-def at_request(kind: Kind, endpoint: str, label: str, number: int) -> CutPoint:
-    """The request of that number, from 1, among those of its label since the restart."""
-    request = f"{endpoint}/restarted/{label}={number}"
-    return CutPoint(kind, endpoint, request, "since", label, number, label)
-
-
-def in_batch(
-    kind: Kind, endpoint: str, request: str, label: str, number: int, batch: int
-) -> CutPoint:
-    """The request of that number, from 1, among those of its label in a batch."""
-    return CutPoint(kind, endpoint, request, "batch", label, number, label, batch)
-
-
-def _begins(batch: int | None) -> Point:
-    return Point(f"batch={batch}/offsets", "after")

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from bettong.harness.faults.kinds import Pause
-from bettong.harness.faults.point import DRIVER, Point, span
+from bettong.harness.faults.point import DRIVER, Point
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.query_fault import Injection, QueryFault
+from bettong.harness.queries.faults.wake import Wake, parse_wake
 from bettong.harness.queries.faults.wording import point_in_words
 from bettong.harness.queries.sink.file_steps import CHANGED, HALF, LINE, LOOK, OUTSIDE
 from bettong.lineage.trace import TraceEvent
@@ -77,7 +78,7 @@ class Amid(QueryFault):
     beside_steps: ClassVar[bool] = True
 
     start: Point
-    until: Point
+    until: Wake
 
     @property
     def takes_over(self) -> bool:
@@ -89,25 +90,28 @@ class Amid(QueryFault):
 
     @property
     def id(self) -> str:
-        return f"pause({DRIVER}, {span(self.start, self.until)})"
+        return f"pause({DRIVER}, from {self.start.short} until {self.until})"
 
     @classmethod
     def parse(cls, id: str) -> Amid | None:
         found = _ID.match(id)
-        return None if found is None else cls(Point.parse(found[1]), Point.parse(found[2]))
+        return None if found is None else cls(Point.parse(found[1]), parse_wake(found[2]))
 
     def describe(self) -> str:
         return (
             f"The driver stood still {point_in_words(self.start)}, and a new one took over; "
-            f"{point_in_words(self.until)} that one stood still, and the old one went on."
+            f"{self.until.in_words}, and the old one went on."
         )
+
+    def arm(self, run: Injection, again: bool) -> None:
+        self.until.arm(self.id, run, again)
 
     def met(self, event: TraceEvent, run: Injection) -> None:
         if self.start.is_of(event):
             run.hold_driver_at(self.id)
-        elif self.until.is_of(event):
-            run.wake_now(self.id)
-        elif self._is_past(event):
+            return
+        self.until.met(self.id, event, run)
+        if self._is_past(event):
             run.goes_past(self.id)
 
     def proven(self, evidence: str) -> bool:
@@ -118,7 +122,7 @@ class Amid(QueryFault):
 
     @property
     def _in_replay(self) -> bool:
-        return StepId.parse(self.start.step).batch == StepId.parse(self.until.step).batch
+        return self.until.batch in (None, StepId.parse(self.start.step).batch)
 
     def _is_past(self, event: TraceEvent) -> bool:
         """Whether it is of the same batch, and comes later there than where the first one stands;

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from bettong.harness.queries.faults.alike import Kind, kind_of, telling
 from bettong.harness.queries.faults.read_only_requests import meant_to_read
+from bettong.harness.queries.faults.wake import at_request
 from bettong.harness.queries.faults.wire import (
     CLOCK,
     batch_at,
@@ -15,7 +16,7 @@ from bettong.harness.queries.faults.wire import (
     files_at,
     request_digest,
 )
-from bettong.harness.queries.faults.wire_fault import WireFault, at_request
+from bettong.harness.queries.faults.wire_fault import WireFault
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.wire import Keys
 from bettong.harness.wire.cutpoints import same_in_each_run

@@ -43,12 +43,10 @@ def amid_files(
     """Pairs of steps: before an operation of a batch a driver stands still, and before one of the
     next batch it wakes.
 
-    It stands where it begins to write, where what it has written becomes visible, and where it
-    removes what it needs no longer, once for each kind of file; it wakes before the last operation,
-    and before others but the first that make something visible or begin a transaction. What it has
-    left to do may come earlier in the batch than where it wakes, or later: what it tidies up is put
-    aside there, and not used yet. So it wakes also where the next batch reads what it has written
-    itself.
+    It stands where :func:`held_at` says; it wakes before the last operation, and before others but
+    the first that make something visible or begin a transaction. What it has left to do may come
+    earlier in the batch than where it wakes, or later: what it tidies up is put aside there, and
+    not used yet. So it wakes also where the next batch reads what it has written itself.
 
     Where it is about to list a folder it stands too: what it tidies up by that list may be what the
     other one has written and not yet made visible.
@@ -56,7 +54,7 @@ def amid_files(
     last = len(following) - 1
     wakes = dict.fromkeys((last, *(place for place in _wakes(following) if place)))
     until = (*(following[place][0] for place in wakes if following), *reads)
-    pairs = ((step, wake) for wake in until for step in _held(own).values())
+    pairs = ((step, wake) for wake in until for step in held_at(own))
     shows = [step for step, kind, _ in reversed(following) if kind in SHOWS]
     listed = ((step, show) for show in shows for step in lists)
     return chain(islice(pairs, _MOST), islice(listed, _MOST_LISTED))
@@ -72,21 +70,19 @@ def amid_replay(own: Sequence[Operation]) -> Iterator[Sequence[str]]:
     last = (place for place, (_, kind, _) in enumerate(own) if kind != _COMMIT)
     until = dict.fromkeys((*_wakes(own), *deque(last, 1)))
     pairs = (
-        (step, own[place][0])
-        for place in until
-        for step in _held(own).values()
-        if place > places[step]
+        (step, own[place][0]) for place in until for step in held_at(own) if place > places[step]
     )
     return islice(pairs, _MOST_OF_ONE)
 
 
-def _held(own: Sequence[Operation]) -> dict[_Kind, str]:
-    """Where a driver stands still."""
+def held_at(own: Sequence[Operation]) -> Iterable[str]:
+    """Where a driver stands still: where it begins to write, where what it has written becomes
+    visible, and where it removes what it needs no longer, once for each kind of file."""
     held: dict[_Kind, str] = {}
     for kind, step in _kinds(own):
         if kind[0] in (*BEGINS, *SHOWS, *REMOVES, *STATEMENTS):
             held.setdefault(kind, step)
-    return held
+    return held.values()
 
 
 def _wakes(following: Sequence[Operation]) -> Iterable[int]:

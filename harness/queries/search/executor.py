@@ -371,13 +371,13 @@ class QueryExecutor:
 
     def fault(self, id: str) -> QueryFault:
         """The fault of an id; raises ScheduleError."""
-        on_wire = {fault.id: fault for point in self.why.wire for fault, _ in point.faults}
+        on_wire = self.why.on_wire
         if id in on_wire:
             return on_wire[id]
         try:
             return parse_fault(id)
         except ScheduleError as e:
-            at = [f"{x.point.endpoint}/" for x in on_wire.values()]
+            at = [f"{fault.place}/" for fault in on_wire.values() if fault.on_wire]
             if not any(endpoint in id for endpoint in at):
                 raise
             hint = did_you_mean(id, on_wire) or f"there are: {', '.join(list(on_wire)[:6])}, …"

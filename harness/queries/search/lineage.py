@@ -7,7 +7,7 @@ moments something could have gone wrong: that is what the search's hypotheses ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby, islice
 from typing import Any
@@ -34,6 +34,7 @@ from bettong.harness.queries.faults.kinds import (
 )
 from bettong.harness.queries.faults.operations import CORES, OPERATIONAL_EVENTS
 from bettong.harness.queries.faults.query_fault import QueryFault
+from bettong.harness.queries.faults.wake import WakeAtStep
 from bettong.harness.queries.faults.wire import (
     WirePoint,
     endpoints_asked,
@@ -43,6 +44,7 @@ from bettong.harness.queries.faults.wire import (
 )
 from bettong.harness.queries.faults.zombie import Amid
 from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.search.across import Across
 from bettong.harness.queries.search.after_restart import second_on_wire
 from bettong.harness.queries.search.amid_files import (
     BEGINS,
@@ -72,6 +74,7 @@ class Why:
         batches: of the source.
         equivalence: what runs have shown of which faults are equal.
         wire: the requests of the clean runs that may be hit.
+        across: faults in which a driver wakes where its successor turns from one place to another.
         endpoints: those that the clean run asks, each with the first batch that does, of the
             window's last one and the tail.
         unasked: endpoints of which the query asks nothing in a clean run.
@@ -98,6 +101,7 @@ class Why:
         self.seen = True
         self.elsewhere = False
         self.wire: list[WirePoint] = []
+        self.across: list[QueryFault] = []
         self.endpoints: dict[str, int] = {}
         self.unasked: list[str] = []
         self.not_read: list[str] = []
@@ -236,7 +240,8 @@ class Why:
             for point in (*self._begun_past_python(batch), *self._looks.get(batch, ())):
                 yield zombie(point, self.batches - 1)
         for woken in (self._amid_replay, self._amid):
-            yield from next(filter(None, map(woken, self._in_full)), ())
+            yield from self._of_first(woken)
+        yield from self.across
         for batch in self._held_in:
             for write in self._writes(batch):
                 yield from half_written(write)
@@ -246,6 +251,10 @@ class Why:
         for endpoint, batch in self.endpoints.items():
             yield refused(endpoint, batch)
             yield refused_once(endpoint, batch)
+
+    def _of_first(self, woken: Callable[[int], list[QueryFault]]) -> list[QueryFault]:
+        """Of the first batch of those hit in full in which a driver can wake so."""
+        return next(filter(None, map(woken, self._in_full)), [])
 
     def _last_own_call(self, batch: int) -> Iterator[Point]:
         """The last call of the sink's own in a batch that can fail: such as a commit."""
@@ -314,12 +323,12 @@ class Why:
             [point.step for point in at.get(batch, ())] for at in (self._lists, self._reads)
         )
         pairs = amid_files(self._seen_ahead(batch), self._seen_ahead(batch + 1), lists, reads)
-        return [Amid(Point(start), Point(end)) for start, end in pairs]
+        return [Amid(Point(start), WakeAtStep(Point(end))) for start, end in pairs]
 
     def _amid_replay(self, batch: int) -> list[QueryFault]:
         """The same amid its successor's replay of the batch."""
         pairs = amid_replay(self._seen_ahead(batch))
-        return [Amid(Point(start), Point(end)) for start, end in pairs]
+        return [Amid(Point(start), WakeAtStep(Point(end))) for start, end in pairs]
 
     def _seen_ahead(self, batch: int) -> list[Operation]:
         """The file operations of a batch that are known before they are done."""
@@ -389,6 +398,12 @@ class Why:
             if id not in own and any(fewer | {id} in self.known for fewer in less):
                 yield candidate
 
+    @property
+    def on_wire(self) -> dict[str, QueryFault]:
+        """The faults at requests of the clean runs, by id."""
+        found: list[QueryFault] = [fault for point in self.wire for fault, _ in point.faults]
+        return {fault.id: fault for fault in (*found, *self.across)}
+
     def news(self) -> dict[str, Any]:
         """What has become known since this was asked last, for the log of a search."""
         put_up, self._unreported = self._unreported, []
@@ -435,6 +450,9 @@ class Why:
             run.starts[0],
         )
         self.read_clean(run, wire)
+        across = Across(run, found.points, self._seen_ahead)
+        for woken in (across.of_replay, across.of_next):
+            self.across += self._of_first(woken)
         self.not_placeable = not_placeable(found.unpinned, run.events, self.window, self.tail)
 
     def read_clean(self, run: QueryRun, wire: list[WirePoint]) -> None:

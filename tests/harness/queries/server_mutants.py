@@ -12,7 +12,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from bettong.harness.queries.sink.contract import Environment
-from bettong.harness.servers import RedisServer
+from bettong.harness.servers import PostgresServer, RedisServer
 from bettong.scenarios.sinks.http import PostWithKey
 from bettong.scenarios.sinks.postgres import OnConflict
 from bettong.scenarios.sinks.redis import Push, Set
@@ -120,6 +120,39 @@ class LocksFirst(OnConflict):
 
         writer = rows.writeStream.foreachBatch(apply)
         return writer.option("checkpointLocation", env.checkpoint).start()
+
+
+class StagesElsewhere(OnConflict):
+    """Stages a batch's rows in Redis, and takes them into a table from there, in one transaction
+    with the batch's id: but every driver stages under the same key."""
+
+    servers = {"db": PostgresServer, "redis": RedisServer}  # noqa: RUF012
+    columns = "id text, key text, seq bigint, value bigint"
+
+    def write(self, rows: DataFrame, env: Environment) -> StreamingQuery:
+        def apply(batch: DataFrame, batch_id: int) -> None:
+            staged, stage = self.staged(batch_id), redis.Redis(*env.address("redis"))
+            stage.set(staged, json.dumps([(r.id, r.key, r.seq, r.value) for r in batch.collect()]))
+            with self._connect(env) as db:
+                done = "INSERT INTO sink_applied VALUES (%s) ON CONFLICT DO NOTHING"
+                if db.execute(done, (batch_id,)).rowcount:
+                    self.apply(db, batch_id, [tuple(r) for r in json.loads(stage.get(staged))])
+
+        writer = rows.writeStream.foreachBatch(apply)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+    def apply(self, db: Any, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
+        db.cursor().executemany("INSERT INTO sink_rows VALUES (%s, %s, %s, %s)", rows)
+
+    def staged(self, batch_id: int) -> str:
+        return "staged"
+
+
+class StagesElsewhereByBatch(StagesElsewhere):
+    """The same under a key of the batch's own."""
+
+    def staged(self, batch_id: int) -> str:
+        return f"staged-{batch_id}"
 
 
 class _Posting(PostWithKey):

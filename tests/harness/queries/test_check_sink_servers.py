@@ -13,7 +13,6 @@ from line_server import LineServer
 
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.faults.kinds import refused, refused_once
-from bettong.harness.queries.faults.wire import placeable, wire_points
 from bettong.harness.queries.faults.wire_fault import How
 from bettong.harness.queries.faults.zombie import WAITED
 from bettong.harness.queries.request import Request
@@ -66,11 +65,10 @@ def executor_on(
     assert first.outcome == again.outcome == "good"
     assert first.fingerprint == again.fingerprint
     other = executor.last
-    pinned = placeable(clean.recording, clean.events, other.recording, other.events).points
-    executor.why.tail = tail = later_batches(clean, other, 2)
+    executor.why.tail = later_batches(clean, other, 2)
     executor.why.head = earlier_batches(clean, other, 2)
-    found = wire_points(clean.recording, pinned, clean.events, 2, clean.id, servers, tail)
-    executor.why.read_clean(clean, found)
+    executor.why.read_both(clean, other, servers)
+    executor.prepared(first, clean)
     yield executor
 
 
@@ -170,6 +168,20 @@ def test_a_driver_that_was_thought_dead_wakes_amid_the_next_batch(
         execution = executor.run(frozenset({fault.id}))
         assert execution.not_fired == ()
         assert "was amid a batch" in execution.evidence[fault.id]
+        assert {a.kind for a in execution.anomalies} == seen
+
+
+@pytest.mark.parametrize(
+    ("name", "seen"),
+    [("StagesElsewhere", {"Loss", "Duplicate"}), ("StagesElsewhereByBatch", set())],
+)
+def test_a_driver_that_was_thought_dead_wakes_between_what_is_staged_and_its_load(
+    environments: SparkEnvironments, name: str, seen: set[str]
+) -> None:
+    with executor_of(environments, f"{HERE}:{name}") as executor:
+        fault = next(x for x in executor.why.across if "until redis/batch=2/GET" in x.id)
+        execution = executor.run(frozenset({fault.id}))
+        assert execution.not_fired == ()
         assert {a.kind for a in execution.anomalies} == seen
 
 
