@@ -514,7 +514,10 @@ def _killed_too(request: Request) -> str:
     """What that does no harm was shown by SIGKILL as well."""
     if request.only:
         return "was this fault set"
-    return f"were crashes around commits/{request.window - 1} that do no harm"
+    return (
+        f"were crashes around commits/{request.window - 1}, and the last ones amid what the "
+        "query's own code does before, that do no harm"
+    )
 
 
 def _besides(tail: frozenset[int]) -> str:
