@@ -76,7 +76,10 @@ def _how(
         return fault.doubled
     if kinds == {"Loss"}:
         if fault.mechanism == "unawaited":
-            return f"Spark had recorded {one} as done, and nobody sent it again."
+            return (
+                f"Spark had recorded {one} as done, or its replay took it for done, and nobody "
+                "sent it again."
+            )
         ended = _replayed_without(fault, anomalies, rows_per_batch, batches)
         if fault.crashes or fault.replays:
             return f"The replay {ended}."

@@ -21,7 +21,13 @@ from bettong.harness.queries.search.confirmation import named
 from bettong.harness.queries.search.executor import QueryExecutor
 from bettong.harness.queries.search.search import shows_more
 from bettong.harness.queries.sense import DATED_ANEW, in_turn, undated
-from bettong.harness.queries.sink.never_ran import NeverRan, in_words, never_ran
+from bettong.harness.queries.sink.never_ran import (
+    NeverRan,
+    handlers_never_ran,
+    in_words,
+    never_ran,
+    unmet_in_words,
+)
 from bettong.lineage.counted import counted
 from bettong.lineage.results import (
     Counterexample,
@@ -142,6 +148,7 @@ class QueryVerdict:
         unreached, reach = self._unreached(executor), _REACH[self.subject.kind]
         untried = in_words([x for x in unreached if x.matter], reach)
         never = in_words(unreached, reach)
+        unmet = unmet_in_words(self._unmet(executor))
         if verdict == "valid" and (unsure or missed or left or beside or untried):
             verdict = "unknown"
         if verdict == "unknown":
@@ -168,6 +175,7 @@ class QueryVerdict:
             runs=tuple(_line(e) for e in executions),
             assumptions=(
                 *([never] if never else []),
+                *([unmet] if unmet else []),
                 *self._assumptions(executor, sampled, violations),
             ),
             details={
@@ -276,6 +284,12 @@ class QueryVerdict:
         if self.subject.file is None or self.request.only:
             return []
         return never_ran(executor.ran, self.subject.file)
+
+    def _unmet(self, executor: QueryExecutor) -> list[NeverRan]:
+        """What handles errors that came in no run; the same of one fault set alone."""
+        if self.subject.file is None or self.request.only:
+            return []
+        return handlers_never_ran(executor.ran, self.subject.file)
 
     def _assumptions(
         self,
@@ -500,7 +514,10 @@ def _killed_too(request: Request) -> str:
     """What that does no harm was shown by SIGKILL as well."""
     if request.only:
         return "was this fault set"
-    return f"were crashes around commits/{request.window - 1} that do no harm"
+    return (
+        f"were crashes around commits/{request.window - 1}, and the last ones amid what the "
+        "query's own code does before, that do no harm"
+    )
 
 
 def _besides(tail: frozenset[int]) -> str:

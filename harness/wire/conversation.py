@@ -107,6 +107,7 @@ class Request:
         alike: as :class:`~bettong.harness.wire.framing.base.Info` has it.
         size: bytes.
         reply_size: bytes of the reply, 0 when none came.
+        replied: when the last of them came, in the same order; 0 when none did.
     """
 
     endpoint: str
@@ -119,6 +120,7 @@ class Request:
     reply_size: int
     keys: Keys
     alike: str = ""
+    replied: int = 0
 
     @property
     def id(self) -> str:

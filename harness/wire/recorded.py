@@ -45,6 +45,7 @@ def _conversation(tunnel: RecordedTunnel, number: int) -> Conversation:
             logged.reply_size,
             logged.keys,
             logged.info.alike,
+            logged.replied,
         )
         for index, logged in enumerate(counted, 1)
         if logged.keys is not None

@@ -209,8 +209,7 @@ class WireRecorder:
             action: called at the point, in a thread, while the connection's flow is held: to pause
                 or restart the server, kill the client, disable a proxy.
             close: whether the connection is closed at the point, after the action.
-            answer: of a request that is lost before it arrives: what its client is told before the
-                connection is closed.
+            answer: what its client is told instead of a reply, before the connection is closed.
         """
         one_of(point.endpoint, tuple(self._relays), f"{point.id}: endpoint")
         cut = ArmedCut(point, lasts, action, close, answer)

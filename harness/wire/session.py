@@ -48,6 +48,7 @@ class Logged:
     order: int
     size: int
     reply_size: int = 0
+    replied: int = 0
 
     @property
     def waits(self) -> bool:
@@ -169,8 +170,7 @@ class Session:
         if direction.sent > stop:
             hit.missed("part of it had passed before it could be told")
             return []
-        answered: list[Step] = [Forward("downstream", hit.answer)] if hit.answer else []
-        return [*direction.forward(stop), Fire(hit, logged), *answered, *self._close(hit)]
+        return [*direction.forward(stop), Fire(hit, logged), *self._end_at(hit)]
 
     def server(self, data: bytes) -> list[Step]:
         """The server has sent ``data``."""
@@ -191,6 +191,7 @@ class Session:
             for number in answer.to:
                 self._answered = self.requests[number]
                 self._answered.reply_size += direction.reported - direction.start
+                self._answered.replied = self._clock()
             for number in answer.to:
                 hit = self._doomed.pop(number, None)
                 if hit is not None:
@@ -198,7 +199,7 @@ class Session:
                         *direction.forward(direction.start),
                         Fire(hit, self.requests[number]),
                     ]
-                    steps += self._close(hit)
+                    steps += self._end_at(hit)
                     if self._ended:
                         return steps
             direction.start = direction.reported
@@ -206,14 +207,16 @@ class Session:
             return steps + direction.forward(direction.seen)
         if len(direction.held) > HELD_LIMIT:  # too long a reply to wait for its end
             number, hit = next(iter(self._doomed.items()))
-            return [*steps, Fire(hit, self.requests[number]), *self._close(hit)]
+            return [*steps, Fire(hit, self.requests[number]), *self._end_at(hit)]
         return steps + direction.forward(direction.start)
 
-    def _close(self, hit: Hit) -> list[Step]:
+    def _end_at(self, hit: Hit) -> list[Step]:
+        """What its client is told instead of a reply, and that nothing follows."""
+        answered: list[Step] = [Forward("downstream", hit.answer)] if hit.answer else []
         if not hit.close:
-            return []
+            return answered
         self._ended = True
-        return [Close()]
+        return [*answered, Close()]
 
     def end(self, stream: Stream) -> list[Step]:
         """That side has closed: what was held of it goes on."""

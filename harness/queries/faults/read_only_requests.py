@@ -18,6 +18,10 @@ _REDIS_READS = {
     *("XLEN", "XRANGE", "XREVRANGE", "XREAD", "XPENDING", "XINFO", "PFCOUNT"),
 }
 """Not those that can store what they find (SORT, GEORADIUS) or change an expiry (GETEX)."""
+_AWAITED = {
+    *("BLPOP", "BRPOP", "BLMOVE", "BRPOPLPUSH", "BLMPOP", "BZPOPMIN", "BZPOPMAX", "BZMPOP"),
+    *("XREAD", "XREADGROUP", "WAIT", "WAITAOF"),
+}
 _AMQP = {"channel.open", "channel.close", "basic.qos", "confirm.select", "tx.select"}
 _LABELS = frozenset(_SQL | _REDIS | _REDIS_READS | _AMQP)
 _HTTP = ("HEAD ", "OPTIONS ")  # safe methods: RFC 9110, 9.2.1; GET below
@@ -31,6 +35,12 @@ def harmless(label: str) -> bool:
 def asks(label: str) -> bool:
     """Whether they only read what is kept: what was found out before may no longer hold then."""
     return label in _REDIS_READS or label.startswith("HEAD ")
+
+
+def awaits(label: str) -> bool:
+    """Whether its reply may come when there is something to tell, and no sooner: that it is not
+    answered says nothing of a lock."""
+    return label in _AWAITED or meant_to_read(label)
 
 
 def safe_in_http(label: str) -> bool:

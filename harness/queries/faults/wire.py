@@ -8,7 +8,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.queries.faults.alike import Kind, kind_of, telling, telling_shape, what_is_done
+from bettong.harness.queries.faults.alike import (
+    Kind,
+    Shape,
+    kind_of,
+    telling,
+    telling_shape,
+    what_is_done,
+)
 from bettong.harness.queries.faults.amid import amid, amid_replay
 from bettong.harness.queries.faults.crash_points import DURABLE
 from bettong.harness.queries.faults.read_only_requests import (
@@ -18,7 +25,7 @@ from bettong.harness.queries.faults.read_only_requests import (
     safe_in_http,
 )
 from bettong.harness.queries.faults.wake import WakeAtRequest, in_batch
-from bettong.harness.queries.faults.wire_fault import WireFault
+from bettong.harness.queries.faults.wire_fault import How, WireFault
 from bettong.harness.wire import CutPoint, CutPoints, Keys, Recording, Request, cut_points
 from bettong.harness.wire.cutpoints import names_of, possible
 from bettong.lineage.trace import TraceEvent
@@ -31,6 +38,8 @@ _Place = tuple[str, str, int]
 _Look = tuple[str, int, tuple[Kind, str]]
 """An endpoint, a batch, what is asked for."""
 _MOST_LOOKS = 6
+_REFUSED: tuple[How, ...] = ("unavailable", "always unavailable", "silent")
+"""What becomes of a request of HTTP that is not carried out, besides its loss."""
 _TOO_SMALL = 64  # bytes; half of such a frame is never acted on
 
 
@@ -87,7 +96,9 @@ def wire_points(
     still, at the last request of the batches that can change something, and at the last GET of
     HTTP, or, where no reply to that is due, at the next one that is replied to: whoever has seen
     that goes on. On each connection to an endpoint, ours or not, the last request of the last batch
-    may be slow as well, while nobody waits for it: whoever asks more has had the reply.
+    may be slow as well, while nobody waits for it: whoever asks more has had the reply. Of those
+    that are alike that is the first and the last: where several are on their way at once the others
+    arrive meanwhile.
     ``started``: the wire's logical time when the query was started; what was asked before, such as
     for an empty target, is not asked again when it is started again.
     """
@@ -138,8 +149,11 @@ def wire_points(
                 faults += tuple(_own(WireFault(p, "late")) for p in arrives_late)
             if in_full and (request.endpoint, request.connection) in http:
                 never = [p for p in points if p.kind == "omit"]
-                faults += tuple(_own(WireFault(p, "unavailable")) for p in never)
-                faults += tuple(_own(WireFault(p, "silent")) for p in never)
+                for how in _REFUSED:
+                    faults += tuple(_own(WireFault(p, how)) for p in never)
+                if changes(request):
+                    replied = [p for p in points if p.kind == "omit-reply"]
+                    faults += tuple(_own(WireFault(p, "timed out")) for p in replied)
             found.append(WirePoint(batch, faults, request.order))
         elif request.id in told.between and not harmless(request.label):
             kind, sent = ("omit-reply", reported) if request.reply_size else ("omit", reported[:-1])
@@ -162,10 +176,14 @@ def wire_points(
                 found.append(WirePoint(at, faults, request.order))
             if woken:
                 break
-    unawaited = {(kind_of(r), telling_shape(r)): (r, b, p) for r, b, p in latest_first}
-    for request, batch, points in unawaited.values():
-        slow = tuple(_own(WireFault(p, "unawaited")) for p in points if p.kind == "omit")
-        found.append(WirePoint(batch, slow, request.order))
+    by_shape: dict[Shape, list[tuple[Request, int, list[CutPoint]]]] = {}
+    for end in latest_first:
+        by_shape.setdefault((kind_of(end[0]), telling_shape(end[0])), []).append(end)
+    for ends_alike in by_shape.values():
+        alike = [end for end in ends_alike if end[1] == ends_alike[-1][1]]
+        for request, batch, points in alike[:1] + alike[1:][-1:]:
+            slow = tuple(_own(WireFault(p, "unawaited")) for p in points if p.kind == "omit")
+            found.append(WirePoint(batch, slow, request.order))
     return found
 
 

@@ -27,6 +27,8 @@ How = Literal[
     "late",
     "amid",
     "unavailable",
+    "always unavailable",
+    "timed out",
     "silent",
 ]
 _HOW: Mapping[tuple[str, str, str], How] = {
@@ -48,11 +50,23 @@ _MECHANISM: Mapping[How, str] = {
     "late": "zombie",
     "amid": "zombie",
     "unavailable": "unavailable",
+    "always unavailable": "unavailable",
 }
-_NAMED: Mapping[str, How] = {"unavailable": "unavailable", "silence": "silent"}
-_UNAVAILABLE = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_NAMED: Mapping[str, How] = {
+    "unavailable": "unavailable",
+    "timeout": "timed out",
+    "silence": "silent",
+}
+_AGAIN = " and each time again"
+_EACH_TIME: Mapping[How, How] = {"lost": "always lost", "unavailable": "always unavailable"}
+_REFUSAL = "HTTP/1.1 {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+_ANSWERS: Mapping[How, bytes] = {
+    "unavailable": _REFUSAL.format("503 Service Unavailable").encode(),
+    "always unavailable": _REFUSAL.format("503 Service Unavailable").encode(),
+    "timed out": _REFUSAL.format("504 Gateway Timeout").encode(),
+}
 _NUMBERED = re.compile(
-    r"(omit|omit-reply|cut|crash|restart|pause|unavailable|silence)"
+    r"(omit|omit-reply|cut|crash|restart|pause|unavailable|timeout|silence)"
     r"\((?:(driver|server), (before|after|answered|awaiting) )?"
     r"([^/=]+)/(?:(restarted)/|batch=(\d+)/)?(.+)=(\d+)\)( and each time again)?$"
 )
@@ -75,9 +89,11 @@ class WireFault(QueryFault):
             connection does, where it is not ours to be stopped; ``late``: the driver
             stands still there, and its request is on its way until another driver has ended the
             work; ``amid``: the same until that one is amid a batch, and waits there until what the
-            first one does has come to its end; ``unavailable``: the answer is
-            503 of HTTP, and the server knows of nothing; ``silent``: it is lost, and nothing comes
-            on its connection until the client gives up.
+            first one does has come to its end; ``unavailable``: the answer is 503 of HTTP, and the
+            server knows of nothing; ``always unavailable``: so it is each time that this
+            incarnation sends it; ``timed out``: it is carried out, and the answer is 504 of HTTP,
+            as a gateway gives it that did not wait; ``silent``: it is lost, and nothing comes on
+            its connection until the client gives up.
         until: where that is, of ``amid``.
     """
 
@@ -104,10 +120,11 @@ class WireFault(QueryFault):
             return f"pause(driver, before {request})"
         if self.until is not None:
             return f"pause(driver, before {request} until {self.until})"
+        again = _AGAIN if self._each_time else ""
         for name, how in _NAMED.items():
-            if self.how == how:
-                return f"{name}({request})"
-        return self.point.id + (" and each time again" if self.how == "always lost" else "")
+            if self.how in (how, _EACH_TIME.get(how)):
+                return f"{name}({request}){again}"
+        return self.point.id + again
 
     @classmethod
     def parse(cls, id: str) -> WireFault | None:
@@ -121,12 +138,12 @@ class WireFault(QueryFault):
         if found is None:
             return None
         what, who, when, endpoint, restarted, batch, label, number, again = found.groups()
-        carried_out = what == "omit-reply" or when in ("after", "answered")
+        carried_out = what in ("omit-reply", "timeout") or when in ("after", "answered")
         kind: Kind = "omit-reply" if carried_out else "omit"
         if what == "cut":
             kind = "cut"
-        how = _HOW.get((what, who, when), "always lost" if again else "lost")
-        how = _NAMED.get(what, how)
+        how = _NAMED.get(what, _HOW.get((what, who, when), "lost"))
+        how = _EACH_TIME.get(how, how) if again else how
         if restarted:
             fault = cls(at_request(kind, endpoint, label, int(number)), how)
         elif batch:
@@ -197,6 +214,13 @@ class WireFault(QueryFault):
                 )
             case "unavailable":
                 return f"{what} was answered with 503 (Service Unavailable) and not carried out."
+            case "always unavailable":
+                return (
+                    f"{what} was answered with 503 (Service Unavailable) and not carried out, each "
+                    "time it was sent."
+                )
+            case "timed out":
+                return f"{what} was carried out, and answered with 504 (Gateway Timeout)."
             case "always lost":
                 if not executed:
                     return f"{what} was lost with its connection, each time it was sent."
@@ -244,10 +268,14 @@ class WireFault(QueryFault):
         return self.until is None or WOKEN in evidence or WAITED in evidence
 
     def _hit(self, run: Injection) -> None:
-        lasts: Literal["once", "retries"] = "retries" if self.how == "always lost" else "once"
+        lasts: Literal["once", "retries"] = "retries" if self._each_time else "once"
         goes_on = self.takes_over or self.how in ("answered", "paused")
-        answer = _UNAVAILABLE if self.how == "unavailable" else b""
+        answer = _ANSWERS.get(self.how, b"")
         run.hit_request(self.id, self.point, lasts, self._action(run), not goes_on, answer)
+
+    @property
+    def _each_time(self) -> bool:
+        return self.how in _EACH_TIME.values()
 
     def _action(self, run: Injection) -> Callable[[], object] | None:
         match self.how:
@@ -263,9 +291,9 @@ class WireFault(QueryFault):
                 return lambda: run.say_nothing(self.id)
             case "late" | "amid":
                 return lambda: run.hold_driver(self.id)
-            case "always lost":
+            case "always lost" | "always unavailable":
                 return lambda: run.outlast_client(self.id)
-            case "lost" | "unavailable":
+            case "lost" | "unavailable" | "timed out":
                 return None
 
     @property
@@ -313,6 +341,6 @@ class WireFault(QueryFault):
     def doubled(self) -> str:
         if self.takes_over:
             return "Both drivers wrote the same rows."
-        if self.how == "unavailable":
+        if self.how in ("unavailable", "always unavailable"):
             return "Whoever was refused took that for another answer."
         return "Whoever did not see the reply sent its rows again."

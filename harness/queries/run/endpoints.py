@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 
 from bettong.engine.address import Address
 from bettong.harness.events import Handler, Preparing
+from bettong.harness.queries.faults.read_only_requests import awaits
 from bettong.harness.queries.faults.wire import request_digest
 from bettong.harness.servers.server import Server
 from bettong.harness.toxiproxy import Armed, ProxiedLink, SupervisedToxiproxy, ToxiproxyServer
 from bettong.harness.wire import Armed as WireArmed
 from bettong.harness.wire import WireEndpoint, WireListener, WireRecorder
+from bettong.harness.wire.session import Logged
 from bettong.lineage.errors import UsageError
 from bettong.lineage.secrets import masked
 
@@ -111,14 +113,21 @@ class EndpointProxies:
         return request_digest((request[1:] for request in reported), run) if self._relays else ""
 
     def unanswered(self, since: int) -> frozenset[int]:
-        """The requests met after that logical time, each by its own, that wait for a reply."""
+        """The requests met after that logical time, each by its own, that wait for a reply which
+        would have come by itself."""
         return frozenset(
-            logged.order
-            for tunnel in list(self.recorder.run.tunnels)
-            if tunnel.closed is None
-            for logged in list(tunnel.session.requests)
-            if logged.order > since and logged.waits
+            logged.order for logged in self._waiting(since) if not awaits(logged.info.label)
         )
+
+    def awaits(self, since: int) -> bool:
+        """Whether one waits that is answered when there is something to tell."""
+        return any(awaits(logged.info.label) for logged in self._waiting(since))
+
+    def _waiting(self, since: int) -> Iterator[Logged]:
+        for tunnel in list(self.recorder.run.tunnels):
+            if tunnel.closed is None:
+                requests = list(tunnel.session.requests)
+                yield from (each for each in requests if each.order > since and each.waits)
 
     def server(self, endpoint: str) -> Server:
         """The server of an endpoint, if it is ours."""

@@ -19,14 +19,12 @@ from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.lost_executor import SECOND, attempt_of
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.zombie import MISSED, WAITED, WOKEN
+from bettong.harness.queries.run.clients import Clients
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.wire import Armed, CutPoint
 from bettong.harness.wire.armed import Lasts
 from bettong.lineage.trace import TraceEvent
 
-PATIENCE_S = 12.0
-"""How long a server stands still, refuses connections or loses a reply again and again, when the
-client does not give up."""
 _HELD_S = 100.0
 _ANSWER_S = 5.0
 """A request of a driver that has taken over and gets no answer for so long waits for what the one
@@ -78,6 +76,7 @@ class FaultInjector:
         crash: crashes the driver now.
         lose_executor: has Spark lose sight of the executor now.
         driver: stands still and goes on.
+        clients: what runs have shown of those that ask.
         evidence: of those that have fired, by id.
     """
 
@@ -86,6 +85,7 @@ class FaultInjector:
     crash: Callable[[], None]
     lose_executor: Callable[[], str]
     driver: Pausable
+    clients: Clients = field(default_factory=Clients)
     evidence: dict[str, str] = field(default_factory=dict)
     _armed: dict[str, Armed] = field(default_factory=dict)
     _begun: set[str] = field(default_factory=set)
@@ -132,15 +132,17 @@ class FaultInjector:
     def pause_server(self, fault: str, endpoint: str) -> None:
         server = self.endpoint_proxies.servers.get(endpoint)
         if server is None:
-            self.say_nothing(fault)
+            self._wait(fault, "it stands still")
         else:
             server.pause()
-            self._last(fault, server.resume)
+            self._last(fault, "it stands still", server.resume)
 
     def say_nothing(self, fault: str) -> None:
+        self._wait(fault, "nothing is heard")
+
+    def _wait(self, fault: str, what: str) -> None:
         over = threading.Event()
-        self._last(fault, over.set)
-        over.wait(PATIENCE_S)
+        over.wait(self._last(fault, what, over.set))
 
     def hold_driver(self, fault: str) -> None:
         self._told[fault] = self._hold(fault)
@@ -213,7 +215,7 @@ class FaultInjector:
             hold.ended.set()
 
     def outlast_client(self, fault: str) -> None:
-        self._last(fault, self._armed[fault].heal)
+        self._last(fault, "requests are lost", self._armed[fault].heal)
 
     def turn_away(self, fault: str, endpoint: str) -> None:
         if fault not in self._armed:
@@ -222,26 +224,36 @@ class FaultInjector:
     def refuse(self, fault: str, endpoint: str, run: str, incarnation: int) -> str:
         """From now on the endpoint refuses connections."""
         refusal = self.endpoint_proxies.refuse(run, incarnation, endpoint)
-        self._last(fault, refusal.heal)
+        self._last(fault, "connections are refused", refusal.heal)
         self.evidence[fault] = f"{endpoint} closed its connections and refused new ones"
         return self.evidence[fault]
 
-    def _last(self, id: str, end: Callable[[], object]) -> None:
-        """A fault that lasts has fired: for the first time, or again."""
+    def _last(self, id: str, what: str, end: Callable[[], object]) -> float:
+        """A fault that lasts has fired: for the first time, or again; how long it goes on."""
         with self._lock:
             if id in self._begun:
-                return
+                return 0.0
             self._begun.add(id)
             self._lasting[id] = end
-        timer = threading.Timer(PATIENCE_S, self._end, (id,))
+        endpoint = next(fault.place for fault in self.faults if fault.id == id)
+        seconds = self.clients.patience_s(what, endpoint)
+        timer = threading.Timer(seconds, self._outlast, (id, what, endpoint))
         timer.daemon = True
         timer.start()
+        return seconds
 
-    def _end(self, id: str) -> None:
+    def _outlast(self, id: str, what: str, endpoint: str) -> None:
+        """The time is up, and nobody has given up."""
+        if self._end(id):
+            self.clients.endless.add((what, endpoint))
+
+    def _end(self, id: str) -> bool:
+        """False where it has ended before."""
         with self._lock:
             end = self._lasting.pop(id, None)
             if end is not None:
                 end()
+            return end is not None
 
     def met(self, event: TraceEvent) -> None:
         """A step is taken; its process waits until this returns."""

@@ -28,6 +28,7 @@ from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire import CLOCK
 from bettong.harness.queries.faults.zombie import WAITED, Zombie
 from bettong.harness.queries.raised import cause
+from bettong.harness.queries.run.clients import Clients
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.driver_control import DriverControl
 from bettong.harness.queries.run.endpoints import EndpointProxies
@@ -37,6 +38,8 @@ from bettong.harness.queries.run.host import HostPool
 from bettong.harness.queries.run.incarnations import INCARNATION_S, Incarnations, SinkError
 from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.queries.run.observation import QueryRun
+from bettong.harness.queries.run.overlaps import at_once
+from bettong.harness.queries.run.polled_lock import PolledLocks, Polls
 from bettong.harness.queries.run.progress import Progress
 from bettong.harness.queries.run.signals import Signal
 from bettong.harness.queries.run.standing import stands
@@ -55,13 +58,10 @@ _ASIDE = 0
 _CONNECTED = (("before", "source.middle"), ("before", "commits"))
 """Steps at which a query that keeps a connection open is connected: amid a task, and at the end of
 a batch."""
-_LOCKED_S = 20.0
-"""A driver that has taken over, begun and then taken no step for so long waits for what the one
-that stands still has locked."""
 _ASKED_S = 5.0
-"""So does one that has asked a server, and gets no answer for so long, or that takes no step for so
-long where it locks a file, while the one that stands still has locked one. Where the system tells
-who waits for its lock, nothing else has to be waited for."""
+"""A driver that has taken over, has asked a server and gets no answer for so long, or that takes no
+step for so long where it locks a file while the one that stands still has locked one, waits for
+that. Where the system tells who waits for its lock, nothing else has to be waited for."""
 
 
 class OneRun:
@@ -71,6 +71,8 @@ class OneRun:
         pools: of the first incarnation's driver, and of the later ones'.
         replay_layout: layout of the rows from the second incarnation on.
         real: crashes are SIGKILL.
+        polled: what earlier runs have shown of locks that are asked for again and again.
+        clients: what they have shown of clients.
         hold: called at each event while its process waits, before a fault fires there.
     """
 
@@ -85,6 +87,8 @@ class OneRun:
         real: bool,
         on_event: Handler,
         deadline: Deadline,
+        polled: PolledLocks,
+        clients: Clients,
         hold: Callable[[TraceEvent], object] = lambda event: None,
     ) -> None:
         self._environment = spark_environment
@@ -95,6 +99,7 @@ class OneRun:
         self._replay_layout = replay_layout
         self._real = real
         self._deadline = deadline
+        self._polled = polled
         self._on_event = on_event
         self._id = spark_environment.next_run()
         self._state = spark_environment.folder / self._id
@@ -111,7 +116,12 @@ class OneRun:
         self._loses = any(fault.loses_executor for fault in faults)
         self._driver = DriverControl(self._state, real, self._cut_links, self._refuse)
         self._injector = FaultInjector(
-            endpoint_proxies, faults, self._crash_at_request, self._lose_executor, self._driver
+            endpoint_proxies,
+            faults,
+            self._crash_at_request,
+            self._lose_executor,
+            self._driver,
+            clients,
         )
         placed = [at_step for f in faults if not f.operational for at_step in f.placed]
         self._lines = lines_asked(f.start for f in faults if isinstance(f, Zombie))
@@ -213,6 +223,8 @@ class OneRun:
             raise failure  # else a fault could not be put in force, and has not fired
         result = self._result
         result.events = self._control.events
+        if not self._faults:
+            result.concurrent |= at_once(result.recording, result.events)
         result.crash_points = crash_points(result.events)
         result.seconds = time.monotonic() - begun
         return result
@@ -320,15 +332,17 @@ class OneRun:
         """The next signal; None when drivers do nothing more. One that stands still goes on when
         the one that took over waits for it."""
         signals, patience_s = self._driver.signals, self._workload.patience_s
-        asked = frozenset[int]()
+        asked, polls = frozenset[int](), Polls(self._polled)
         signals.word()
         while self._driver.paused and not self._waited:
             happened = signals.next(min(patience(_ASKED_S), patience_s), self._waits_for_lock)
             if happened is not None:
                 return happened
-            before, asked = asked, self._proxies.unanswered(self._result.starts[-1])
+            since = self._result.starts[-1]
+            before, asked = asked, self._proxies.unanswered(since)
+            met, awaits = self._proxies.recorder.met(), self._proxies.awaits(since)
             has_begun = self._control.has_spoken(DRIVER, self._driver.incarnation)
-            silent = has_begun and signals.silent_s >= patience(_LOCKED_S)
+            silent = has_begun and polls.waited(signals.silent_s, met, awaits)
             if before & asked or silent or self._waits_for_lock() or self._stands_at_lock():
                 self._lets_go_on()
             elif signals.silent_s >= patience_s:

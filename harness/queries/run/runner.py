@@ -9,12 +9,14 @@ from typing import Any
 
 from bettong.harness.events import Handler, ignore
 from bettong.harness.queries.faults.query_fault import QueryFault
+from bettong.harness.queries.run.clients import Clients
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.endpoints import EndpointProxies
 from bettong.harness.queries.run.environment import SparkEnvironment
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.one_run import OneRun
+from bettong.harness.queries.run.polled_lock import PolledLocks
 from bettong.harness.queries.run.workload import SinkWorkload, Workload
 from bettong.harness.queries.sink.rows import Input
 from bettong.lineage.trace import TraceEvent
@@ -47,6 +49,7 @@ class QueryRunner:
         self._on_event = on_event
         self._deadline = deadline
         self._two_cores = two_cores or (lambda: spark_environment)
+        self._polled, self._clients = PolledLocks(), Clients()
 
     def run(
         self,
@@ -127,6 +130,8 @@ class QueryRunner:
             real,
             self._on_event,
             self._deadline,
+            self._polled,
+            self._clients,
             hold,
         )
 

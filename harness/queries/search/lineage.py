@@ -175,6 +175,14 @@ class Why:
         for candidate in (*likely, *others, *again):
             yield frozenset({candidate.fault.id})
 
+    def last_amid(self, batch: int) -> Iterator[QueryFault]:
+        """The last crash amid what the query's own code does with files in a batch, and the last
+        one amid what it asks of servers."""
+        alone = (x for x in self._alone if x.batch == batch and x.fault.crashes)
+        own = sorted((x for x in alone if _in_own_code(x.fault)), key=lambda x: x.time)
+        last = {x.fault.on_wire: x.fault for x in own if x.fault.mechanism == "replay"}
+        yield from last.values()
+
     def _clean(self, run: QueryRun) -> Iterator[CandidateFault]:
         """What can go wrong in a run without faults."""
         time, many = 0, one_of_many(run.crash_points)

@@ -120,14 +120,15 @@ def check_equivalence(
 
 
 def check_spared(executor: QueryExecutor, findings: Findings) -> None:
-    """Have the driver die by SIGKILL before and after the window's last batch is recorded, where
-    it was spared before: what a query keeps in its memory shows there, in a batch that is written
-    twice or never. Raises DisturbedError."""
+    """Have the driver die by SIGKILL before and after the window's last batch is recorded, and late
+    in what it does, where it was spared before: what a query keeps in its memory shows there, in a
+    batch, or a part of one, that is written twice or never. Raises DisturbedError."""
     known = {e.schedule: e for e in findings.executions}
-    recorded = f"batch={executor.why.window - 1}/commits"
+    last = executor.why.window - 1
+    recorded = (DriverCrash(Point(f"batch={last}/commits", x)) for x in ("before", "after"))
     spared = []
-    for phase in ("before", "after"):
-        crash = frozenset({DriverCrash(Point(recorded, phase)).id})
+    for fault in (*recorded, *executor.why.last_amid(last)):
+        crash = frozenset({fault.id})
         stands = executor.why.equivalence.folded.get(crash, crash)
         if (found := known.get(crash, known.get(stands))) is not None:
             spared.append(replace(found, schedule=crash))

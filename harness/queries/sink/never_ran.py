@@ -1,14 +1,14 @@
 """Which statements of the functions that ran never did: of these a check has shown nothing.
 
-What handles an error, or does nothing but raise one, is left out: an error that never came is no
-part of what was to be shown. A statement counts as one that matters where it calls anything other
-than what has no effect.
+What does nothing but raise an error is left out. What handles one that never came is told apart: it
+is no part of what was to be shown, and nobody has seen what it does. A statement counts as one that
+matters where it calls anything other than what has no effect.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -59,6 +59,20 @@ class NeverRan:
 def never_ran(ran: Iterable[RanLine], target: Path) -> list[NeverRan]:
     """What never ran of each file of which anything did; packages that are installed are not the
     user's, unless the target is one."""
+    return _of_files(ran, target, never_ran_of)
+
+
+def handlers_never_ran(ran: Iterable[RanLine], target: Path) -> list[NeverRan]:
+    """What handles errors that never came, of the same files, where it does anything that may have
+    an effect."""
+    return [x for x in _of_files(ran, target, handlers_never_ran_of) if x.matter]
+
+
+def _of_files(
+    ran: Iterable[RanLine],
+    target: Path,
+    missing_of: Callable[[str, Iterable[RanLine]], dict[int, bool]],
+) -> list[NeverRan]:
     found = []
     by_file = groupby(sorted(ran), key=lambda line: line.file)
     for file, lines in by_file:
@@ -66,13 +80,43 @@ def never_ran(ran: Iterable[RanLine], target: Path) -> list[NeverRan]:
             continue
         try:
             source = Path(file).read_text("utf-8")
-            missing = never_ran_of(source, lines)
+            missing = missing_of(source, lines)
         except (OSError, SyntaxError, ValueError):  # it is no file, or has changed meanwhile
             continue
         if missing:
             matter = any(missing.values())
             found.append(NeverRan(file, tuple(sorted(missing)), matter))
     return found
+
+
+def handlers_never_ran_of(source: str, ran: Iterable[RanLine]) -> dict[int, bool]:
+    """The lines of the handlers of errors of which none ran though their function did, but for
+    those that end with raising one, and whether each does what matters. Raises as
+    :func:`never_ran_of` does."""
+    of_functions: dict[tuple[str, int], set[int]] = {}
+    for line in ran:
+        of_functions.setdefault((line.function, line.first), set()).add(line.number)
+    found: dict[int, bool] = {}
+    for function in ast.walk(ast.parse(source)):
+        if isinstance(function, _Function) and _key(function) in of_functions:
+            for handler in _handlers(function.body):
+                lines = [n for statement in handler.body for n in _lines(statement)]
+                if of_functions[_key(function)].isdisjoint(lines):
+                    missing = list(_missing(handler.body, ()))
+                    matters = any(_matters(call) for x in missing for call in _calls(x))
+                    found.update(dict.fromkeys((n for x in missing for n in _lines(x)), matters))
+    return {number: matters for number, matters in found.items() if matters}
+
+
+def _handlers(block: Sequence[ast.stmt]) -> Iterator[ast.ExceptHandler]:
+    """The handlers of errors of a block, and of the blocks in it."""
+    for statement in block:
+        if isinstance(statement, ast.Try | ast.TryStar):
+            yield from statement.handlers
+            yield from _handlers([x for each in statement.handlers for x in each.body])
+            yield from _handlers(statement.finalbody)
+        for within in _blocks(statement):
+            yield from _handlers(within)
 
 
 def never_ran_of(source: str, ran: Iterable[RanLine]) -> dict[int, bool]:
@@ -245,3 +289,11 @@ def in_words(missing: Sequence[NeverRan], remedy: str) -> str:
         return ""
     named = " and ".join(map(str, missing))
     return f"{named} never ran in any run, so nothing is said of what is there: {remedy}"
+
+
+def unmet_in_words(missing: Sequence[NeverRan]) -> str:
+    """Of which handlers nothing is said; empty where there are none."""
+    if not missing:
+        return ""
+    named = " and ".join(map(str, missing))
+    return f"errors that {named} would handle came in no run: what is done then was not seen"

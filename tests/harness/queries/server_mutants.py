@@ -99,6 +99,26 @@ class ArchivesThirds(Set):
         return [*archived, *super().read(env)]
 
 
+class LeasesLock(Push):
+    """Asks under a lock whether the batch is there, and pushes its rows with a marker. The lock
+    expires, so that one who has died keeps nobody waiting, and one who stands still longer goes on
+    without it."""
+
+    lease_s = 45
+
+    def apply(self, db: Any, batch_id: int, rows: list[dict[str, Any]]) -> None:
+        with db.lock("writer", timeout=self.lease_s):
+            if not db.sismember("done", batch_id):
+                pipe = db.pipeline(transaction=True)
+                pipe.rpush("rows", *map(json.dumps, rows))
+                pipe.sadd("done", batch_id)
+                pipe.execute()
+
+    @staticmethod
+    def _connect(env: Environment) -> Any:
+        return SwallowingOnceSet._connect(env)
+
+
 class TruncatesFirst(OnConflict):
     """Empties its target with the first batch, in the transaction of its rows."""
 
@@ -191,6 +211,47 @@ class TakesAnyAnswer(_Posting):
 
     def post(self, env: Environment, batch_id: int, rows: list[dict[str, Any]]) -> None:
         requests.post(self._url(env), json=rows, headers=self.headers(batch_id), timeout=_SECONDS)
+
+
+class AsksFiveTimes(_Posting):
+    """Asks up to five times while the service fails, and forgets to say that it still does."""
+
+    def post(self, env: Environment, batch_id: int, rows: list[dict[str, Any]]) -> None:
+        for _ in range(5):
+            answer = requests.post(
+                self._url(env), json=rows, headers=self.headers(batch_id), timeout=_SECONDS
+            )
+            if answer.ok:
+                break
+
+
+class KeyForEachTry(_Posting):
+    """What has timed out is tried again with another key; what fails is left to the replay, whose
+    keys are the same. It waits longer than a server refuses connections here."""
+
+    def post(self, env: Environment, batch_id: int, rows: list[dict[str, Any]]) -> None:
+        for number in range(3):
+            key = {"Idempotency-Key": f"batch-{batch_id}-{number}"}
+            try:
+                answer = requests.post(self._url(env), json=rows, headers=key, timeout=16)
+            except requests.Timeout:
+                continue
+            return answer.raise_for_status()
+        raise OSError(f"batch {batch_id} has timed out")
+
+
+class HalvesWhatFails(_Posting):
+    """What the service fails at is posted in halves, each with a key of its own."""
+
+    def post(self, env: Environment, batch_id: int, rows: list[dict[str, Any]]) -> None:
+        key = {"Idempotency-Key": f"{batch_id} from {rows[0]['id']} to {rows[-1]['id']}"}
+        answer = requests.post(self._url(env), json=rows, headers=key, timeout=_SECONDS)
+        if answer.status_code >= 500 and len(rows) > 1:
+            middle = len(rows) // 2
+            self.post(env, batch_id, rows[:middle])
+            self.post(env, batch_id, rows[middle:])
+        else:
+            answer.raise_for_status()
 
 
 class MarksAmongPosts(_Posting):

@@ -102,6 +102,14 @@ def kinds(executor: SinkExecutor, label: str, kind: str, how: How) -> set[str]:
         ("http:PostWithKey", "POST /rows", "omit", "always lost", set()),
         (f"{HERE}:TakesAnyAnswer", "POST /rows", "omit", "unavailable", {"Loss"}),
         ("http:PostWithKey", "POST /rows", "omit", "unavailable", set()),
+        (f"{HERE}:AsksFiveTimes", "POST /rows", "omit", "unavailable", set()),
+        (f"{HERE}:AsksFiveTimes", "POST /rows", "omit", "always unavailable", {"Loss"}),
+        ("http:PostWithKey", "POST /rows", "omit", "always unavailable", set()),
+        (f"{HERE}:HalvesWhatFails", "POST /rows", "omit", "always unavailable", set()),
+        (f"{HERE}:KeyForEachTry", "POST /rows", "omit", "silent", set()),
+        (f"{HERE}:KeyForEachTry", "POST /rows", "omit", "paused", {"Duplicate"}),
+        (f"{HERE}:HalvesWhatFails", "POST /rows", "omit-reply", "timed out", {"Duplicate"}),
+        ("http:PostWithKey", "POST /rows", "omit-reply", "timed out", set()),
         ("postgres:SwallowsErrors", "COMMIT", "omit", "lost", {"Loss"}),
         ("postgres:OneTransaction", "COMMIT", "omit", "crash", set()),
         ("postgres:OneTransaction", "COMMIT", "omit-reply", "answered", set()),
@@ -145,6 +153,13 @@ def test_a_request_comes_late_from_a_driver_that_was_thought_dead(
         assert execution.not_fired == ()
         assert why in execution.evidence[fault.id]
         assert {a.kind for a in execution.anomalies} == seen
+
+
+def test_a_driver_that_was_thought_dead_outlasts_the_lease_of_its_lock(
+    environments: SparkEnvironments,
+) -> None:
+    with executor_of(environments, f"{HERE}:LeasesLock") as executor:
+        assert kinds(executor, "EXEC", "omit", "late") == {"Duplicate"}
 
 
 @pytest.mark.parametrize(

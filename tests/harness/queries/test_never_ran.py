@@ -16,7 +16,12 @@ from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.executor import SinkExecutor
 from bettong.harness.queries.search.lineage import Why
-from bettong.harness.queries.sink.never_ran import in_words, never_ran, never_ran_of
+from bettong.harness.queries.sink.never_ran import (
+    handlers_never_ran_of,
+    in_words,
+    never_ran,
+    never_ran_of,
+)
 from bettong.harness.queries.sink.ran_lines import RanLine, noted, noted_in
 from bettong.harness.queries.sink.rows import Input
 from bettong.harness.queries.verdict import QueryVerdict, Subject
@@ -298,3 +303,36 @@ def test_what_an_interrupted_search_has_reached_is_known_from_its_log(tmp_path: 
     line = RanLine("s.py", "each", 1, 3)
     executor.learn(Execution(frozenset({CRASH}), "good", details={"ran": [list(line)]}))
     assert executor.ran == {line}
+
+
+@pytest.mark.parametrize(
+    ("handler", "lines"),
+    [
+        ("put(2)", {8}),
+        ("pass", set()),
+        ("logger.error('no')", set()),
+        ("raise OSError from None", set()),
+        ("put(2); raise", set()),
+    ],
+)
+def test_what_would_handle_an_error_that_never_came_is_told_apart(
+    handler: str, lines: set[int]
+) -> None:
+    source = f"{GIVEN}def each(batch):\n    try: put(1)\n    except KeyError: {handler}\n"
+    source = source.replace("merge():\n    return put(1)\n", "merge(): ...\n")
+    assert set(handlers_never_ran_of(source, ran_by(source, 0))) == lines
+    assert never_ran_of(source, ran_by(source, 0)) == {}
+
+
+def test_a_handler_that_ran_is_seen() -> None:
+    source = """
+def each(batch):
+    for one in (0, 1):
+        try:
+            if batch:
+                raise KeyError
+        except KeyError:
+            put(2)
+"""
+    assert set(handlers_never_ran_of(source, ran_by(source, 0))) == {8}
+    assert not handlers_never_ran_of(source, ran_by(source, 0, 1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from wire_samples import REDIS, SAMPLES, Turn, asks, command, my, says, split_turns
 
@@ -97,6 +97,24 @@ def test_a_request_that_is_lost_may_be_answered_all_the_same(
     assert (played.fired, played.closed) == (1, 1)
     assert played.down.endswith(b"no") and whole.down.startswith(played.down[:-2])
     assert whole.up.startswith(played.up) and len(played.up) < len(whole.up)
+
+
+@given(split_turns())
+def test_a_request_that_was_carried_out_may_be_answered_otherwise(
+    sample: tuple[str, list[Turn]],
+) -> None:
+    name, turns = sample
+    whole = Played(SAMPLES[name], Cut())
+    counted = [r for r in whole.session.requests if r.keys is not None]
+    nth = next((n for n, r in enumerate(counted, 1) if r.reply_size), 0)
+    assume(nth)
+    plain, played = (
+        Played(turns, Cut("omit-reply", nth)),
+        Played(turns, Cut("omit-reply", nth, answer=b"no")),
+    )
+    assert (played.fired, played.closed) == (1, 1)
+    assert played.down == plain.down + b"no"
+    assert played.up == plain.up
 
 
 @given(split_turns(), st.sampled_from(KINDS), st.data())

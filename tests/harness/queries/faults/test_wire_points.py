@@ -128,8 +128,11 @@ def test_a_request_of_http_is_refused_whatever_it_asks_for() -> None:
     for protocol, refused in (("test", set[str]()), ("http", {"2 GET /rows", "3 POST /rows"})):
         clean = recording(asked, protocol=protocol)
         found = wire_points(clean, cut_points(clean, clean).points, EVENTS, 2, "run1")
-        expected = {f"unavailable(db/conn=1/request={request})" for request in refused}
+        once = {f"unavailable(db/conn=1/request={request})" for request in refused}
+        expected = once | {f"{id} and each time again" for id in once}
         assert {id for id in ids(found) if id.startswith("unavailable")} == expected
+        late = {f"timeout(db/conn=1/request={request})" for request in refused}
+        assert {id for id in ids(found) if id.startswith("timeout")} == late
         silent = {
             f"silence(db/conn=1/request={x})" for x in refused or {"2 GET /rows", "3 POST /rows"}
         }
@@ -518,11 +521,13 @@ def test_a_server_is_hit_at_the_last_request_that_changes_something() -> None:
     assert placed([(1, "HEAD /rows", "")], servers=["db"])[-1].faults[0][0].how == "lost"
 
 
-def test_of_each_connection_the_last_request_may_be_slow_and_each_kind_once() -> None:
-    sent = [("POST /rows", ""), ("POST /rows", ""), ("POST /marks", ""), ("HEAD /marks", "")]
+def test_of_each_connection_the_last_request_may_be_slow_of_each_kind_the_first_and_last() -> None:
+    """Where several are on their way at once, those that are not slow arrive meanwhile."""
+    sent = [*[("POST /rows", "")] * 3, ("POST /marks", ""), ("HEAD /marks", "")]
+    rows = ["conn=0/request=1 POST /rows", "conn=2/request=3 POST /rows"]
     for own, expected in (
-        (True, ["conn=1/request=2 POST /rows", "conn=2/request=3 POST /marks"]),
-        (False, ["conn=1/request=3 POST /marks"]),
+        (True, [*rows, "conn=3/request=4 POST /marks"]),
+        (False, ["conn=1/request=4 POST /marks"]),
     ):
         slow = [id for id in ids(placed_of(sent, own)) if "awaiting" in id]
         assert slow == [f"crash(driver, awaiting db/{request})" for request in expected]

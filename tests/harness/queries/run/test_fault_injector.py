@@ -12,6 +12,7 @@ import pytest
 from bettong.harness.faults.actuator import InjectionOutcome
 from bettong.harness.queries.faults.kinds import parse_fault, refused_once
 from bettong.harness.queries.run import injector as injector_module
+from bettong.harness.queries.run.clients import Clients
 from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.wire.armed import WireEvidence
 from bettong.lineage.trace import TraceEvent
@@ -136,6 +137,16 @@ def event(step: str, phase: str = "before", **detail: Any) -> TraceEvent:
             ("omit", "nth", "once", True, "HTTP/1.1 503 Service Unavailable"),
             [],
         ),
+        (
+            "unavailable(db/POST /rows=1) and each time again",
+            ("omit", "nth", "retries", True, "HTTP/1.1 503 Service Unavailable"),
+            [],
+        ),
+        (
+            "timeout(db/POST /rows=1)",
+            ("omit-reply", "nth", "once", True, "HTTP/1.1 504 Gateway Timeout"),
+            [],
+        ),
     ],
 )
 def test_a_fault_on_the_wire_is_in_force_from_the_beginning(
@@ -178,6 +189,28 @@ def test_nothing_is_heard_of_a_request_until_the_client_gives_up(
     held.join(60)
     assert proxies.done == []
     assert run.end() == ()
+
+
+@pytest.mark.parametrize("gives_up", [True, False])
+def test_a_client_that_does_not_give_up_is_known_afterwards(
+    gives_up: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Clients, "patience_s", lambda *_: 600.0 if gives_up else 0.0)
+    fault = "omit(db/COMMIT=1) and each time again"
+    proxies = Proxies()
+    run = injector(proxies, fault)
+    run.arm()
+    (armed,) = proxies.armed
+    assert armed.action is not None
+    armed.fired = 1
+    armed.action()
+    if gives_up:
+        run.starts()
+    while run._lasting:
+        pass
+    while not gives_up and not run.clients.endless:
+        pass
+    assert run.clients.endless == (set() if gives_up else {("requests are lost", "db")})
 
 
 LATE = "pause(driver, before db/COMMIT=1)"

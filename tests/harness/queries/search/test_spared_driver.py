@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from bettong.harness.queries.faults.kinds import parse_fault
 from bettong.harness.queries.lanes import undisturbed
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.confirmation import DisturbedError
+from bettong.harness.queries.search.equivalence import CandidateFault
 from bettong.harness.queries.search.executor import SinkExecutor
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.search.search import check_spared, log_of
@@ -90,6 +92,39 @@ def test_what_a_kill_shows_as_well_is_believed() -> None:
     check_spared(*searched(runner, BEFORE, AFTER))
     assert runner.kills == [BEFORE, AFTER]
     assert runner.last == [1]  # nobody needs the driver that would follow the last one
+
+
+AMID = "crash(driver, before batch=1/sink.file=1.rename)"
+ASKED = "crash(driver, before db/COMMIT=2)"
+
+
+def candidates(*placed: tuple[str, int, int]) -> list[CandidateFault]:
+    return [CandidateFault(parse_fault(id), id, batch, time) for id, batch, time in placed]
+
+
+def test_of_a_batch_the_last_crash_amid_its_files_and_the_last_amid_its_requests_stand_out() -> (
+    None
+):
+    why = Why(2, SOURCE.batches, 1)
+    why._alone = candidates(
+        ("crash(driver, before batch=0/sink.file=9.rename)", 0, 1),
+        (AMID, 1, 6),
+        ("crash(driver, before batch=1/sink.file=0.open)", 1, 5),
+        (BEFORE, 1, 7),
+        ("crash(driver, after db/BEGIN=2)", 1, 8),
+        (ASKED, 1, 9),
+        ("omit(db/COMMIT=2)", 1, 9),
+        ("crash(driver, awaiting db/COMMIT=2)", 1, 10),
+    )
+    assert [fault.id for fault in why.last_amid(1)] == [AMID, ASKED]
+
+
+def test_what_a_part_of_a_batch_has_left_in_memory_asks_for_kills() -> None:
+    executor, findings = searched(Remembers(AMID, ROWS * 2), BEFORE, AMID, AFTER)
+    check_spared(executor, findings)
+    executor.why._alone = candidates((AMID, 1, 6), (BEFORE, 1, 7))
+    with pytest.raises(DisturbedError, match="shows Duplicate only when its process dies"):
+        check_spared(executor, findings)
 
 
 def test_drivers_are_replaced_as_long_as_something_is_to_be_shown_again() -> None:

@@ -1,0 +1,26 @@
+"""How long clients go on before they give up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+PATIENCE_S = 12.0
+"""How long a fault lasts that ends when a client gives up, where it is known not to."""
+LONG_S = 65.0
+"""How long it lasts where that is not known: a time-out of 30 or 60 s is a common one, and five
+tries of which each waits twice as long as the one before take half a minute."""
+
+
+@dataclass
+class Clients:
+    """Those of one query, in all its runs.
+
+    Attributes:
+        endless: what they have not given up in a long time: what went wrong, and the endpoint.
+    """
+
+    endless: set[tuple[str, str]] = field(default_factory=set)
+
+    def patience_s(self, what: str, endpoint: str) -> float:
+        """How long it goes wrong at most."""
+        return PATIENCE_S if (what, endpoint) in self.endless else LONG_S
