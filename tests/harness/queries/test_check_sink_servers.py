@@ -13,6 +13,7 @@ from line_server import LineServer
 
 from bettong.harness.queries.check import check_one
 from bettong.harness.queries.faults.kinds import refused, refused_once
+from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wire_fault import How
 from bettong.harness.queries.faults.zombie import WAITED
 from bettong.harness.queries.request import Request
@@ -186,6 +187,11 @@ def test_a_driver_that_was_thought_dead_wakes_amid_the_next_batch(
         assert {a.kind for a in execution.anomalies} == seen
 
 
+def _is_staged(fault: QueryFault) -> bool:
+    """Whether a driver stages when the next batch is staged, and about to be loaded."""
+    return "before redis/" in fault.id and "until redis/batch=2/GET" in fault.id
+
+
 @pytest.mark.parametrize(
     ("name", "seen"),
     [("StagesElsewhere", {"Loss", "Duplicate"}), ("StagesElsewhereByBatch", set())],
@@ -194,7 +200,7 @@ def test_a_driver_that_was_thought_dead_wakes_between_what_is_staged_and_its_loa
     environments: SparkEnvironments, name: str, seen: set[str]
 ) -> None:
     with executor_of(environments, f"{HERE}:{name}") as executor:
-        fault = next(x for x in executor.why.across if "until redis/batch=2/GET" in x.id)
+        fault = next(x for x in executor.why.across if _is_staged(x))
         execution = executor.run(frozenset({fault.id}))
         assert execution.not_fired == ()
         assert {a.kind for a in execution.anomalies} == seen
