@@ -16,7 +16,7 @@ from bettong.engine.net.block import Block
 from bettong.engine.receiver.ledger import Ledger
 from bettong.engine.receiver.server import Receiver
 from bettong.engine.state.store import LocalStore
-from bettong.engine.storage.disk import AppendFile, Buffer, OsDisk
+from bettong.engine.storage.disk import OS_DISK, AppendFile, Buffer, OsDisk, replace_file
 from bettong.engine.storage.log import RecordLog, segment_path
 
 
@@ -222,6 +222,46 @@ class KeepsHalfBegun(Receiver):
     """Goes on in a segment of its log, although the next one has its name already."""
 
     ledger_class = _TwoEndedLedger
+
+
+class _BegunInPlace(RecordLog):
+    def _unfinished(self, number: int) -> Path:
+        return segment_path(self.directory, number)
+
+
+class _JournalBegunInPlace(Journal):
+    log_class = _BegunInPlace
+
+
+class BeginsInPlace(Gateway):
+    """Begins the journal of a new stream under the name by which it is found after a crash."""
+
+    journal_class = _JournalBegunInPlace
+
+
+class _CopiesWhenOpened(RecordLog):
+    """Goes on in a copy of its newest segment, which is free of what an unfinished write has left
+    behind it; the old one is removed first, and the copy gets its name then."""
+
+    def _recover(self, *visitors: Any) -> None:
+        segments = sorted(self.directory.glob("segment-*.log"))
+        if segments:
+            newest, copy = segments[-1], self.directory / "segment.copy"
+            replace_file(copy, newest.read_bytes())
+            OS_DISK.remove(newest)
+            OS_DISK.rename(copy, newest)
+            OS_DISK.sync_directory(self.directory)
+        super()._recover(*visitors)
+
+
+class _CopiedJournal(Journal):
+    log_class = _CopiesWhenOpened
+
+
+class CopiesWhenStarted(Gateway):
+    """Is without its journal for a moment whenever it starts."""
+
+    journal_class = _CopiedJournal
 
 
 class _TrustsWhatIsThere(RecordLog):
