@@ -124,6 +124,14 @@ MUTANTS: Sequence[Scenario] = (
     ),
     mutant(
         COUNTING,
+        "state_unreadable_is_new",
+        "the state begins anew when the disk fails while its newest version is looked for",
+        "protocol",
+        "disks:TakesUnreadableForNone",
+        "Tell what is not there from what cannot be read: end by any error but the one for that.",
+    ),
+    mutant(
+        COUNTING,
         "state_files_unsynced",
         "a manifest names state files that are not durable yet",
         "protocol",

@@ -307,6 +307,22 @@ class LeavesStateUnsynced(BatchProtocol):
         super().__init__(replace(settings, store=_UnsyncedFiles(own.root, own.disk)))
 
 
+class _UnreadableIsNone(LocalStore):
+    def names(self, folder: str) -> list[str]:
+        try:
+            return super().names(folder)
+        except OSError:
+            return []
+
+
+class TakesUnreadableForNone(BatchProtocol):
+    """Takes a folder of the state that cannot be read for one that is not there yet."""
+
+    def __init__(self, settings: Settings) -> None:
+        own = cast(LocalStore, settings.store)
+        super().__init__(replace(settings, store=_UnreadableIsNone(own.root, own.disk)))
+
+
 class _LooksFirst(LocalStore):
     def create(self, name: str, data: bytes) -> bool:
         folder, _, file = name.rpartition("/")

@@ -209,6 +209,19 @@ def test_faults_are_placed_where_a_server_starts_and_where_it_makes_room_for_a_c
     assert "gateway.create/lines" in still
 
 
+def test_what_is_read_may_not_be_readable_the_first_time_and_the_last() -> None:
+    trace = Trace()
+    trace.whole(OPEN)
+    trace.begin(PLAN)
+    trace.end(PLAN)
+    detail = {"disk": {"after": f"after {PLAN}", "calls": [], "reads": list("abbba"), "more": 0}}
+    trace.events.append(TraceEvent(OFFSETS, "before", "driver", detail=detail))
+    trace.end(OFFSETS)
+    run = lineage_of(trace.events, kinds={STORAGE})
+    found = [id for id in run.faults if "read" in id]
+    assert found == [f"storage(EIO, driver, after {PLAN}, read {n})" for n in (1, 2, 4, 5)]
+
+
 def test_a_retry_is_owed_to_the_fault_that_made_it_necessary() -> None:
     lost = f"omit-reply({LINK}, {COMMIT})"
     trace = Trace()
