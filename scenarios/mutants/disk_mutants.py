@@ -125,10 +125,10 @@ MUTANTS: Sequence[Scenario] = (
     mutant(
         COUNTING,
         "state_unreadable_is_new",
-        "the state begins anew when the disk fails while its newest version is looked for",
+        "keys begin anew when the disk fails while the file of their entities is read",
         "protocol",
-        "disks:TakesUnreadableForNone",
-        "Tell what is not there from what cannot be read: end by any error but the one for that.",
+        "disks:TakesUnreadableForNew",
+        "Tell what was never written from what cannot be read, and end where it cannot.",
     ),
     mutant(
         COUNTING,

@@ -9,13 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+import pyarrow as pa
+
 from bettong.engine.batch.protocol import BatchProtocol, Settings
+from bettong.engine.batch.tasks import LevelTask
+from bettong.engine.functions import State
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.net.block import Block
 from bettong.engine.receiver.ledger import Ledger
 from bettong.engine.receiver.server import Receiver
-from bettong.engine.state.store import LocalStore
+from bettong.engine.state.store import LocalStore, StoreError
 from bettong.engine.storage.disk import OS_DISK, AppendFile, Buffer, OsDisk, replace_file
 from bettong.engine.storage.log import RecordLog, segment_path
 
@@ -307,20 +311,18 @@ class LeavesStateUnsynced(BatchProtocol):
         super().__init__(replace(settings, store=_UnsyncedFiles(own.root, own.disk)))
 
 
-class _UnreadableIsNone(LocalStore):
-    def names(self, folder: str) -> list[str]:
+class _UnreadableIsNew(LevelTask):
+    def load(self, state: State, keys: list[bytes], hashes: list[int]) -> pa.Array:
         try:
-            return super().names(folder)
-        except OSError:
-            return []
+            return super().load(state, keys, hashes)
+        except StoreError:
+            return pa.nulls(len(keys), state.codec.type)
 
 
-class TakesUnreadableForNone(BatchProtocol):
-    """Takes a folder of the state that cannot be read for one that is not there yet."""
+class TakesUnreadableForNew(BatchProtocol):
+    """Takes the entities of a file that cannot be read for such as have never been written."""
 
-    def __init__(self, settings: Settings) -> None:
-        own = cast(LocalStore, settings.store)
-        super().__init__(replace(settings, store=_UnreadableIsNone(own.root, own.disk)))
+    level_task = _UnreadableIsNew
 
 
 class _LooksFirst(LocalStore):
