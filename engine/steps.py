@@ -9,15 +9,16 @@ Wire protocol with the conductor (TCP, one JSON object a line, one answer for ea
     -> {"run": R, "pid": P, "event": TraceEvent}
     <- {"go": true} | {"go": false, "error": TEXT} | {"go": true, "errno": 28}
      | {"go": true, "errno": 5, "call": 3} | {"go": true, "errno": 0, "call": 1}
-     | {"go": true, "errno": 5, "call": 3, "lasting": true}
+     | {"go": true, "errno": 5, "call": 3, "lasting": true} | {"go": true, "errno": 5, "read": 2}
      | {"go": true, "cut": 2} | {"go": true, "hold": 3} | {"go": true, "answer": VALUE}
 
 ``go: false`` means that the run is over: the process must not go on. ``errno`` asks the step to
 fail as the operating system would (a storage fault); with ``call: N`` not the step but the N-th
 call to the disk from here on, until the thread is at its next step; without an error that call
-writes a part only; ``lasting``: every call from that one on. ``cut: N`` ends the process right
-before the N-th ``sync``, by a kill or a power cut; ``hold: N`` has the thread stand still right
-before the N-th call. The process says when it gets there, by an event ``disk-fault/STEP``,
+writes a part only; ``lasting``: every call from that one on; with ``read: N`` it is the N-th time
+that a file or a folder is opened to be read, which is counted apart. ``cut: N`` ends the process
+right before the N-th ``sync``, by a kill or a power cut; ``hold: N`` has the thread stand still
+right before the N-th call. The process says when it gets there, by an event ``disk-fault/STEP``,
 ``power-cut/STEP``, which gets no answer, or ``disk-stall/STEP``, which is answered when the thread
 may go on. ``answer`` is what a step that asks is told, such as when a batch's wait ends. A client
 that has not reached its peer says so by an event ``unreached/LINK``, which is no step; it is told
@@ -142,11 +143,12 @@ class ConductorRecorder:
             raise RunOverError(f"step {event.step}: {answer.get('error', 'the run is over')}")
         _present.answer = answer.get("answer")
         code, call = int(answer.get("errno", 0)), int(answer.get("call", 0))
-        if code and not call:
+        read = int(answer.get("read", 0))
+        if code and not call and not read:
             raise OSError(code, os.strerror(code))
         lasting = bool(answer.get("lasting"))
         cut, hold = int(answer.get("cut", 0)), int(answer.get("hold", 0))
-        _present.orders = Orders(call, code, cut, hold, lasting)
+        _present.orders = Orders(call, code, cut, hold, lasting, read)
 
     def _exchange(self, line: bytes) -> bytes:
         local = self._local
@@ -180,14 +182,15 @@ class FileRecorder:
 class Orders:
     """What the conductor wants done to calls of the disk: ``errno`` for the ``call``-th (0: it
     writes a part only), and, if that is ``lasting``, for all that follow; the end of the process
-    before the ``cut``-th sync; that the thread stands still before the ``hold``-th call; 0 for
-    none."""
+    before the ``cut``-th sync; that the thread stands still before the ``hold``-th call; ``errno``
+    for the ``read``-th time that something is opened to be read; 0 for none."""
 
     call: int = 0
     errno: int = 0
     cut: int = 0
     hold: int = 0
     lasting: bool = False
+    read: int = 0
 
     def hits(self, call: int) -> bool:
         """Whether the so-manieth call is one of these."""
@@ -205,6 +208,8 @@ class Edge:
     orders: Orders = field(default_factory=Orders)
     calls: int = 0
     syncs: int = 0
+    reads: list[str] = field(default_factory=list)
+    _told: int = 0
     _unreported: list[list[Any]] = field(default_factory=list)
 
     def await_turn(self, operation: str, path: str) -> None:
@@ -230,6 +235,15 @@ class Edge:
             self._notify(DISK_FAULT, call=self.calls, operation=operation, path=path)
         return self.orders
 
+    def read(self, path: str) -> int:
+        """Something is about to be opened to be read. Returns the error with which that fails, 0
+        where it does not."""
+        self.reads.append(path)
+        if len(self.reads) != self.orders.read:
+            return 0
+        self._notify(DISK_FAULT, call=len(self.reads), operation="read", path=path)
+        return self.orders.errno
+
     def done(self, number: int, call: Sequence[str | int], size: int) -> None:
         """A call has been made: its number, the operation with its operands, and how many bytes it
         wrote."""
@@ -242,8 +256,11 @@ class Edge:
         calls, outside = self._unreported, _taken_from(_outside_steps)
         self._unreported = []
         report: dict[str, Any] = {}
-        if calls and self.event is not None:
+        reads, self._told = self.reads[self._told :], len(self.reads)
+        if (calls or reads) and self.event is not None:
             report = {"after": f"{self.phase} {self.event.step}", "calls": calls[:_MOST_CALLS]}
+            if reads:
+                report["reads"] = reads
         if outside:
             report["outside"] = outside[:_MOST_CALLS]
         left = sum(max(0, len(some) - _MOST_CALLS) for some in (calls, outside))

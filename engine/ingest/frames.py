@@ -24,6 +24,11 @@ def message_id(stream: str, number: int) -> str:
     return f"{stream}/{number}"
 
 
+def create_step(stream: str) -> str:
+    """The gateway's step that makes the journal of a new stream."""
+    return f"gateway.create/{stream}"
+
+
 def append_step(stream: str, last: int) -> str:
     """The gateway's step that makes a frame durable whose last message has this number."""
     return f"gateway.append/{message_id(stream, last)}"

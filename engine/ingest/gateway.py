@@ -30,6 +30,7 @@ from bettong.engine.ingest.frames import (
     StatusReply,
     Welcome,
     append_step,
+    create_step,
     message_id,
 )
 from bettong.engine.ingest.journal import Journal
@@ -119,7 +120,7 @@ class Gateway(Server):
         self._raw: set[str] = set()
         self._opening = threading.Lock()
         for path in sorted(self._directory.iterdir()):
-            self.stream(path.name)
+            self._streams[path.name] = self._opened(path.name)
         super().__init__(access, CODEC, limits)
 
     def stream(self, name: str) -> Stream:
@@ -129,11 +130,15 @@ class Gateway(Server):
             if name not in self._streams:
                 if len(self._streams) >= self._max_streams:
                     raise RefusedError("streams", f"{len(self._streams)} streams are the most here")
-                journal = self.journal_class(
-                    self._directory / name, name, segment_bytes=self._segment_bytes
-                )
-                self._streams[name] = self.stream_class(journal, self._max_unreleased)
+                with steps.step(create_step(name)):
+                    self._streams[name] = self._opened(name)
             return self._streams[name]
+
+    def _opened(self, name: str) -> Stream:
+        journal = self.journal_class(
+            self._directory / name, name, segment_bytes=self._segment_bytes
+        )
+        return self.stream_class(journal, self._max_unreleased)
 
     def take_raw(self, option: RawOption) -> RawListener:
         """Begin to take plain TCP connections into a stream."""
@@ -215,9 +220,9 @@ class Gateway(Server):
     def welcome(self, stream: Stream) -> Welcome:
         """What a client is told first."""
         journal = stream.journal
-        return Welcome(
-            journal.end, stream.limit, journal.ended, self.append_step_of(stream, journal.end)
-        )
+        end, created = journal.end, if_watched(create_step(journal.stream))
+        step = self.append_step_of(stream, end) if end else created
+        return Welcome(end, stream.limit, journal.ended, step)
 
     def take_data(self, connection: Connection, stream: Stream, data: Arrived) -> None:
         """Handle messages."""
@@ -351,13 +356,14 @@ def main(arguments: list[str] | None = None) -> int:
     def start() -> Server:
         steps.install(steps.Instrumentation.from_env())
         raw = [RawOption.parse(text) for text in options.raw]
-        gateway = load_class(options.class_path, Gateway)(
-            listen_config_from(options),
-            options.dir,
-            limits_from(options),
-            max_unreleased=options.max_unreleased,
-            segment_bytes=options.segment_bytes,
-        )
+        with steps.step("gateway.start"):
+            gateway = load_class(options.class_path, Gateway)(
+                listen_config_from(options),
+                options.dir,
+                limits_from(options),
+                max_unreleased=options.max_unreleased,
+                segment_bytes=options.segment_bytes,
+            )
         for option in raw:
             gateway.take_raw(option)
         return gateway

@@ -15,6 +15,11 @@ from bettong.engine.net.block import Block
 from bettong.engine.net.codec import Codec
 
 
+def create_step(application: str) -> str:
+    """The receiver's step that makes the ledger of a new application."""
+    return f"receiver.create/{application}"
+
+
 def open_step(epoch: int) -> str:
     """The receiver's step that begins an epoch."""
     return f"receiver.open/epoch={epoch}"

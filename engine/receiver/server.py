@@ -38,6 +38,7 @@ from bettong.engine.receiver.protocol import (
     Prepared,
     Welcome,
     at_sink,
+    create_step,
     open_step,
     prepare_step,
 )
@@ -74,7 +75,7 @@ class Receiver(Server):
         self._opening = threading.Lock()
         for path in sorted(directory.iterdir()):
             if path.is_dir() and is_name(path.name):  # not a file system's lost+found
-                self.ledger(path.name)
+                self._ledgers[path.name] = self._opened(path.name)
         super().__init__(access, CODEC, limits or Limits())
 
     def ledger(self, application: str) -> Ledger:
@@ -86,10 +87,14 @@ class Receiver(Server):
                     raise RefusedError(
                         "applications", f"{len(self._ledgers)} applications are the most here"
                     )
-                self._ledgers[application] = self.ledger_class(
-                    self._directory / application, application, segment_bytes=self._segment_bytes
-                )
+                with steps.step(create_step(application)):
+                    self._ledgers[application] = self._opened(application)
             return self._ledgers[application]
+
+    def _opened(self, application: str) -> Ledger:
+        return self.ledger_class(
+            self._directory / application, application, segment_bytes=self._segment_bytes
+        )
 
     def serve(self, connection: Connection) -> None:
         hello = connection.receive()
@@ -114,7 +119,8 @@ class Receiver(Server):
     def open(self, ledger: Ledger, request: Open) -> Opened:
         """Begin an epoch."""
         step = at_sink(open_step(request.epoch), request.cause)
-        with steps.step(step, causes=known(request.cause)):
+        created = if_watched(create_step(ledger.application))
+        with steps.step(step, causes=known(request.cause, created)):
             ledger.check_following(request.following)
             ledger.open(request.epoch)
         return Opened(if_watched(step))
@@ -167,12 +173,13 @@ def main(arguments: list[str] | None = None) -> int:
 
     def start() -> Server:
         steps.install(steps.Instrumentation.from_env())
-        return load_class(options.class_path, Receiver)(
-            listen_config_from(options),
-            options.dir,
-            limits_from(options),
-            segment_bytes=options.segment_bytes,
-        )
+        with steps.step("receiver.start"):
+            return load_class(options.class_path, Receiver)(
+                listen_config_from(options),
+                options.dir,
+                limits_from(options),
+                segment_bytes=options.segment_bytes,
+            )
 
     return run_process("receiver", start)
 

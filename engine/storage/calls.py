@@ -129,6 +129,15 @@ def disk_call(
     return Call(operation, path, operands, touches) if steps.is_recorded() else _UNWATCHED
 
 
+def reads(path: Path) -> None:
+    """A file or a folder is about to be opened to be read; raises OSError when that has been told
+    to fail."""
+    edge = steps.current_edge() if steps.is_recorded() else None
+    code = edge.read(path.name) if edge is not None else 0
+    if code:
+        raise OSError(code, os.strerror(code), str(path))
+
+
 def _log() -> DiskLog | None:
     installed = steps.installed()
     if installed.disk is None:

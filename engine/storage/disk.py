@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from bettong.engine.storage.calls import disk_call
+from bettong.engine.storage.calls import disk_call, reads
 
 Buffer = bytes | bytearray | memoryview
 
@@ -123,12 +123,14 @@ class OsDisk:
         return _OsAppendFile(path, self.syncs)
 
     def open(self, path: Path) -> BinaryIO:
+        reads(path)
         return path.open("rb", buffering=1 << 18)
 
     def size(self, path: Path) -> int:
         return path.stat().st_size
 
     def names(self, directory: Path) -> list[str]:
+        reads(directory)
         return sorted(entry.name for entry in directory.iterdir())
 
     def rewrite(self, path: Path, offset: int, data: Buffer) -> None:

@@ -208,7 +208,7 @@ class RecordLog:
         start = _HEAD.pack(_MAGIC, _VERSION, number, before, len(head), 0)
         checksum = zlib.crc32(head, zlib.crc32(start))
         content = _HEAD.pack(_MAGIC, _VERSION, number, before, len(head), checksum) + head
-        unfinished = self.directory / "segment.new"
+        unfinished = self._unfinished(number)
         with contextlib.suppress(FileNotFoundError):
             self._disk.remove(unfinished)
         file = self._disk.append_to(unfinished)
@@ -221,6 +221,10 @@ class RecordLog:
         self._half_begun = None
         self._file = file
         self._segments.append(_Segment(number, head, len(content)))
+
+    def _unfinished(self, number: int) -> Path:
+        """Where a segment is until it can be named: nobody reads it there."""
+        return self.directory / "segment.new"
 
     def _recover(self, on_head: Callable[[bytes], None], visit: Callable[[Record], None]) -> None:
         matches = filter(None, map(_NAME.fullmatch, self._disk.names(self.directory)))

@@ -15,10 +15,17 @@ from bettong.harness.cluster.nodes import Node, NodeError, last_words
 from bettong.harness.cluster.repeater import Repeaters
 from bettong.harness.conductor.run_control import RunControl
 from bettong.harness.faults.actuator import Direction, Disturbance, InjectionOutcome
-from bettong.harness.faults.step_ids import NODE_START
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.kinds import Storage
+from bettong.harness.faults.step_ids import NODE_START, StepId
 from bettong.lineage.trace import TraceEvent
 
 MOST_RESTARTS = 5
+
+
+def _fails_start(fault: Fault) -> bool:
+    """Whether it has a server's disk fail while that opens what is on it."""
+    return isinstance(fault, Storage) and StepId.parse(fault.at.step).starts
 
 
 class Cluster:
@@ -46,6 +53,7 @@ class Cluster:
         self.restarts: dict[str, int] = {}
         self.zombies: list[Node] = []
         self.repeaters = Repeaters()
+        self._failed_starts: set[str] = set()
         self._resumed: list[Node] = []
         self._paused: set[str] = set()
         self._wanted: set[str] = set(lasting)
@@ -57,13 +65,37 @@ class Cluster:
         # Wanted before it starts: its first step, and a crash there, may come before we go on here.
         self._wanted.add(name)
         try:
-            incarnation = node.start()
+            while not self._comes_up(node):
+                pass
         except BaseException:
             self._wanted.discard(name)
             raise
         finally:
             self.starting.remove(name)
-        self.control.note(TraceEvent(f"{NODE_START}{name}", "after", name, incarnation=incarnation))
+
+    def _comes_up(self, node: Node) -> bool:
+        """Whether a node that is started comes up; one whose disk has failed meanwhile does not,
+        and is to be started again."""
+
+        def begins(incarnation: int) -> None:
+            event = TraceEvent(
+                f"{NODE_START}{node.name}", "after", node.name, incarnation=incarnation
+            )
+            self.control.note(event)
+
+        try:
+            node.start(begins)
+        except NodeError:
+            failed = {
+                injected.fault.id
+                for injected in self.control.injected
+                if injected.node == node.name and _fails_start(injected.fault)
+            }
+            if failed <= self._failed_starts:
+                raise
+            self._failed_starts |= failed
+            return False
+        return True
 
     def restart(self, name: str) -> None:
         """Start a node again, beside itself if it stands still: it has been taken for dead."""

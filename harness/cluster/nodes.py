@@ -6,7 +6,7 @@ import copy
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import dropwhile
 from pathlib import Path
 from typing import Self
@@ -42,14 +42,15 @@ class Node(ABC):
         self._instrumentation = instrumentation
         self._lock = threading.RLock()
 
-    def start(self) -> int:
-        """Start it, as a new incarnation, whose number it returns when it is ready. Raises
-        NodeError."""
+    def start(self, begins: Callable[[int], None] = lambda incarnation: None) -> None:
+        """Start it, as a new incarnation, whose number it says first; returns when it is ready, or
+        was killed before that: then whoever did so starts it again. Raises NodeError."""
         with self._lock:
             self.incarnation += 1
-            incarnation = self.incarnation
-            self._start(self._instrumentation.on(self.name, incarnation))
-            return incarnation
+            begins(self.incarnation)
+            self._start(self._instrumentation.on(self.name, self.incarnation))
+            until_ready = self._readiness()
+        until_ready()
 
     def successor(self) -> Self:
         """A node like this one, not started, that goes on counting incarnations."""
@@ -77,6 +78,11 @@ class Node(ABC):
 
     @abstractmethod
     def _start(self, instrumentation: Instrumentation) -> None: ...
+
+    def _readiness(self) -> Callable[[], None]:
+        """What waits until the process that was started can be asked, and raises NodeError when it
+        does not come to that. Most are ready at once."""
+        return lambda: None
 
     @abstractmethod
     def _kill(self) -> Ended | None: ...
@@ -130,16 +136,26 @@ class CommandNode(Node):
         self._session: Session | None = None
 
     def _start(self, instrumentation: Instrumentation) -> None:
-        session = self._launch(
+        self._session = self._launch(
             self._command,
             env={**self._env, **instrumentation.to_env()},
             log=self.log,
             speaks=self._listen is not None,
         )
-        self._session = session
-        if self._listen and not session.first_line(START_TIMEOUT).startswith(b'{"listening":'):
-            session.kill()
-            raise NodeError(f"{self.name} did not start: {last_words(self.log)}")
+
+    def _readiness(self) -> Callable[[], None]:
+        session = self._session
+        if session is None or self._listen is None:
+            return super()._readiness()
+        return lambda: self._until_it_listens(session)
+
+    def _until_it_listens(self, session: Session) -> None:
+        if session.first_line(START_TIMEOUT).startswith(b'{"listening":'):
+            return
+        with self._lock:
+            if self._session is session:
+                session.kill()
+                raise NodeError(f"{self.name} did not start: {last_words(self.log)}")
 
     def _kill(self) -> Ended | None:
         session, self._session = self._session, None

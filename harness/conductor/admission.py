@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable
 
 from bettong.harness.conductor.event_log import EventLog, link_pair_of
@@ -35,7 +36,7 @@ class StepAdmission:
         self._changed = changed
         self._over = over
         self._closed: dict[frozenset[str], int] = {}
-        self._down: set[str] = set()
+        self._down: Counter[str] = Counter()
         self._returned: dict[str, int] = {}
         self._dead: dict[str, int] = {}
         self._spared: set[tuple[str, int]] = set()
@@ -72,12 +73,12 @@ class StepAdmission:
 
     def goes_down(self, node: str) -> None:
         """Who asks this node waits until it is back."""
-        self._down.add(node)
+        self._down[node] += 1
 
     def is_back(self, node: str) -> None:
         """Nobody waits for it any longer."""
         with self._changed:
-            self._down.discard(node)
+            self._down -= Counter([node])  # killed again as it came up, it is down still
             self._returned[node] = len(self._book.events)
             self._changed.notify_all()
 

@@ -126,6 +126,8 @@ def _reply(go: Go) -> bytes:
         answer["errno"] = go.errno
     if go.call:
         answer["call"] = go.call
+    if go.read:
+        answer["read"] = go.read
     if go.lasting:
         answer["lasting"] = True
     if go.cut:

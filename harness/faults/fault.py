@@ -29,7 +29,8 @@ has written stays, its node lives just before and just after it."""
 class Go:
     """The answer to a step that may go on; with ``errno`` it fails as the system would, with
     ``call`` not the step but that call to the disk (without ``errno``: a write of it is short), and
-    if it is ``lasting`` all that follow in the step; with ``cut`` the process ends before that
+    if it is ``lasting`` all that follow in the step, with ``read`` that time that something is
+    opened to be read; with ``cut`` the process ends before that
     sync; with ``hold`` the thread stands still before that call; ``answer`` is for a step that
     asks, so many moments ``later`` than the scenario says."""
 
@@ -40,6 +41,7 @@ class Go:
     answer: Any = None
     later: int = 0
     lasting: bool = False
+    read: int = 0
 
 
 class DiskCall(NamedTuple):
@@ -108,6 +110,14 @@ class TakenStep(Protocol):
     @property
     def later_calls(self) -> Sequence[DiskCall]:
         """What its thread has done to the disk after it, before the next step."""
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The files and folders that it has opened to read, each as often as it has."""
+
+    @property
+    def later_reads(self) -> Sequence[str]:
+        """Those that its thread has after it, before the next step."""
 
 
 class TakenSteps(Protocol):

@@ -29,9 +29,10 @@ _WITH_MESSAGE = re.compile(
     r"(?P<head>(?:sender|gateway)\.[A-Za-z_-]+)/(?P<stream>[^/]+)(?:/(?P<number>\d+|end))?$"
 )
 
-# Where an application has several sources or sinks, the step ends in the name of one.
+# Where an application has several sources or sinks, the step ends in the name of one; what makes
+# the ledger of one in that of the application at the receiver.
 _NAMED_END = re.compile(
-    r"(?P<step>.*/(?:source|sink)\.[a-z]+|receiver\.[a-z]+(?:/[a-z]+=\d+)+)"
+    r"(?P<step>.*/(?:source|sink)\.[a-z]+|receiver\.[a-z]+(?:/[a-z]+=\d+)+|receiver\.create)"
     r"/(?P<name>[A-Za-z_][\w.-]*)$"
 )
 
@@ -39,7 +40,13 @@ _NAMED_END = re.compile(
 _PUSHES = ("sender.send/", "gateway.ack/")
 
 # Steps that begin something: nothing before them in the run has to have happened.
-_ROOTS = re.compile(r"(?:sender\.(?:connect|send)/|metadata$|epoch=\d+/|node\.start/)")
+# Who makes a server begin a stream or an application, its sender or a driver, is a matter of the
+# clock.
+_OF_SERVERS = r"(?:gateway|receiver)\.(?:start$|create/)"
+_ROOTS = re.compile(rf"sender\.(?:connect|send)/|metadata$|epoch=\d+/|node\.start/|{_OF_SERVERS}")
+
+# What comes ahead of any batch, and again amid each.
+_AHEAD = re.compile(rf"sender\.connect/|{_OF_SERVERS}")
 
 # What Spark notes itself, of which no call to the disk is reported.
 _NOTED_BY_SPARK = r"batch=\d+/(?:offsets|commits|_spark_metadata.*)$|metadata$|source=\d+/log=\d+$"
@@ -47,14 +54,14 @@ _SPARKS = re.compile(_NOTED_BY_SPARK)
 
 # What stays when every process is gone: who reads it later cannot know which try wrote it.
 _DURABLE = re.compile(
-    r"(?:sender\.forget|gateway\.(?:append|release)|receiver\.\w+)/"
+    r"(?:sender\.forget|gateway\.(?:create|append|release)|receiver\.\w+)/"
     r"|batch=\d+/(?:source\.note|state\.manifest)$"
     f"|{_NOTED_BY_SPARK}"
 )
 
 # What needs a disk that takes it.
 _STORED = re.compile(
-    r"(?:gateway\.(?:append|release)|receiver\.\w+)/"
+    r"(?:gateway\.(?:create|append|release)|receiver\.\w+)/"
     r"|batch=\d+/(?:source\.note|offsets|state\.manifest|commits|_spark_metadata.*|stage=.*/task)$"
     r"|batch=\d+/(?:level=\d+/)?p=\d+/a=\d+/state\.write$"
     r"|batch=\d+/p=\d+/state\.merge$"
@@ -289,8 +296,19 @@ class StepId:
 
     @property
     def connects(self) -> bool:
-        """Whether a sender connects in it: before any message of a batch, and again amid each."""
+        """Whether a sender connects in it."""
         return self._text.startswith("sender.connect/")
+
+    @cached_property
+    def is_ahead(self) -> bool:
+        """Whether it comes ahead of any batch: a server starts, or makes room for a client who is
+        new, or a sender connects, which it does again wherever a connection is lost."""
+        return _AHEAD.match(self._text) is not None
+
+    @property
+    def starts(self) -> bool:
+        """Whether a server opens in it what is on its disk, before anybody can ask it."""
+        return self._text in ("gateway.start", "receiver.start")
 
     @property
     def is_push(self) -> bool:

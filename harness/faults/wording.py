@@ -11,11 +11,15 @@ _STEPS: Mapping[str, str] = {
     "sender.connect/STREAM": "the sender connected",
     "sender.send/STREAM/N": "{message} was sent",
     "sender.forget/STREAM/N": "the sender forgot {message}",
+    "gateway.start": "the gateway had opened what was on its disk",
+    "gateway.create/STREAM": "the gateway had a journal for {stream}",
     "gateway.append/STREAM/N": "the gateway had {message} in its journal",
     "gateway.ack/STREAM/N": "the gateway acknowledged {message}",
     "gateway.release/STREAM/N": "the gateway released {message}",
     "epoch=N/take": "epoch {epoch} was taken",
     "epoch=N/sink.open": "epoch {epoch} of the query was opened",
+    "receiver.start": "the receiver had opened what was on its disk",
+    "receiver.create": "the receiver had a ledger",
     "receiver.open/epoch=N": "the receiver knew epoch {epoch}",
     "batch=N/source.plan": "the messages of batch {batch} were chosen",
     "batch=N/source.note": "it was noted what batch {batch} takes",
@@ -57,6 +61,7 @@ def moment(point: Point) -> str:
         return str(point)
     happened = words.format(
         message="/".join(id.message or ()),
+        stream=id.stream,
         epoch=id.epoch,
         batch=id.batch,
         stage=id.stage,

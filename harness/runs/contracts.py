@@ -106,8 +106,8 @@ when it is started again",
         "sender", _unreachable, False, "a sender gives up when nobody answers for a minute", GAVE_UP
     ),
 )
-"""The gateway and the receiver never end: a request that their disk fails is refused, and asked
-again."""
+"""The gateway and the receiver never end once they have started: a request that their disk fails is
+refused, and asked again. Where it fails while they start, they are started again."""
 
 
 def role_of(node: str) -> str:

@@ -48,7 +48,7 @@ def steps_of_batch(events: Sequence[TraceEvent], batch: int) -> list[TraceEvent]
         id = StepId.parse(event.step)
         if id.batch is not None:
             return id.batch == batch
-        if id.epoch == 1 or id.connects:
+        if id.epoch == 1 or id.is_ahead:
             return batch == 0
         return any(
             event.step.endswith(f"/{r.stream}/{n}") for r in carried for n in range(r.start, r.stop)

@@ -18,13 +18,12 @@ Batches = Callable[[str], int | None]
 
 
 def is_within(step: str, batch_of: Batches, batches: int | None) -> bool:
-    """Whether faults at a step are within the first so many batches, None for all: so they are
-    where a sender connects, which it does before the first of them, and again wherever a connection
-    is lost."""
+    """Whether faults at a step are within the first so many batches, None for all: so they are at
+    what comes ahead of the first of them."""
     if batches is None:
         return True
     batch = batch_of(step)
-    return StepId.parse(step).connects if batch is None else batch < batches
+    return StepId.parse(step).is_ahead if batch is None else batch < batches
 
 
 @dataclass(slots=True)

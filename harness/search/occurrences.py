@@ -48,6 +48,7 @@ class Occurrence:
         carries: the messages that it moved.
         calls: what it has done to the disk itself.
         later_calls: what its thread has done to the disk after it, before the next step.
+        reads, later_reads: the files and folders that were opened to be read then.
     """
 
     step: str
@@ -63,6 +64,8 @@ class Occurrence:
     carries: tuple[MessageRange, ...] = ()
     calls: list[DiskCall] = field(default_factory=list)
     later_calls: list[DiskCall] = field(default_factory=list)
+    reads: list[str] = field(default_factory=list)
+    later_reads: list[str] = field(default_factory=list)
     id: StepId = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -210,6 +213,7 @@ class _Reader:
             phase, _, step = after.partition(" ")
             of = self._own[event.node, event.incarnation, step]
             self._called(DiskReport(position, of, phase, report["calls"]))
+            (of.reads if phase == "before" else of.later_reads).extend(report.get("reads", ()))
 
     def _called(self, report: DiskReport) -> None:
         calls = [

@@ -42,13 +42,27 @@ class Partitions:
         """When the client that has asked a server for this step, and gets no answer, begins to ask
         again."""
         o = self._taken[step.step, step.number]
-        asked = (c for c in o.causes if (c.link or "").endswith(f"->{o.node}"))
+        causes = [*o.causes, *self._connecting(o)]
+        asked = (c for c in causes if (c.link or "").endswith(f"->{o.node}"))
         request = next((c for c in asked if not c.done_at(o.begun) or c.id.is_push), None)
         if request is None or _ends(request)[0] == o.node:  # who asks again is what stands still
             return None
         again = _begins_again(request)
         tried = sum(o.begun <= request.begun for o in self._of_step.get(again, ()))
         return Point(again, "before", tried + 1)
+
+    def _connecting(self, o: Occurrence) -> list[Occurrence]:
+        """The senders that have connected and wait, where a server makes room for one of them, of
+        whom it does not know which step he takes."""
+        if not o.id.is_ahead or o.id.connects:
+            return []
+        return [
+            request
+            for step, requests in self._of_step.items()
+            if step.startswith(_CONNECT)
+            for request in requests
+            if request.begun < o.begun and not request.over_at(o.begun)
+        ]
 
     def _place(self, request: Occurrence) -> None:
         client, server = _ends(request)

@@ -44,6 +44,22 @@ MUTANTS: Sequence[Scenario] = (
     ),
     mutant(
         COUNTING,
+        "gateway_begins_in_place",
+        "the gateway begins the journal of a new stream under its own name",
+        "gateway",
+        "disks:BeginsInPlace",
+        "Write what a file begins with under another name, and rename it when that is durable.",
+    ),
+    mutant(
+        COUNTING,
+        "gateway_copies_when_started",
+        "the gateway, when it starts, removes its journal before the copy of it has the name",
+        "gateway",
+        "disks:CopiesWhenStarted",
+        "Let what a start does be cut off anywhere: rename the copy over the file, remove nothing.",
+    ),
+    mutant(
+        COUNTING,
         "gateway_numbers_first",
         "the gateway counts messages before it has written them, and the write fails",
         "gateway",
@@ -105,6 +121,14 @@ MUTANTS: Sequence[Scenario] = (
         "receiver",
         "disks:TrustsWhatIsThere",
         "Sync the log that you have read before you act on it: it may be in memory only.",
+    ),
+    mutant(
+        COUNTING,
+        "state_unreadable_is_new",
+        "keys begin anew when the disk fails while the file of their entities is read",
+        "protocol",
+        "disks:TakesUnreadableForNew",
+        "Tell what was never written from what cannot be read, and end where it cannot.",
     ),
     mutant(
         COUNTING,

@@ -9,14 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+import pyarrow as pa
+
 from bettong.engine.batch.protocol import BatchProtocol, Settings
+from bettong.engine.batch.tasks import LevelTask
+from bettong.engine.functions import State
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.net.block import Block
 from bettong.engine.receiver.ledger import Ledger
 from bettong.engine.receiver.server import Receiver
-from bettong.engine.state.store import LocalStore
-from bettong.engine.storage.disk import AppendFile, Buffer, OsDisk
+from bettong.engine.state.store import LocalStore, StoreError
+from bettong.engine.storage.disk import OS_DISK, AppendFile, Buffer, OsDisk, replace_file
 from bettong.engine.storage.log import RecordLog, segment_path
 
 
@@ -224,6 +228,46 @@ class KeepsHalfBegun(Receiver):
     ledger_class = _TwoEndedLedger
 
 
+class _BegunInPlace(RecordLog):
+    def _unfinished(self, number: int) -> Path:
+        return segment_path(self.directory, number)
+
+
+class _JournalBegunInPlace(Journal):
+    log_class = _BegunInPlace
+
+
+class BeginsInPlace(Gateway):
+    """Begins the journal of a new stream under the name by which it is found after a crash."""
+
+    journal_class = _JournalBegunInPlace
+
+
+class _CopiesWhenOpened(RecordLog):
+    """Goes on in a copy of its newest segment, which is free of what an unfinished write has left
+    behind it; the old one is removed first, and the copy gets its name then."""
+
+    def _recover(self, *visitors: Any) -> None:
+        segments = sorted(self.directory.glob("segment-*.log"))
+        if segments:
+            newest, copy = segments[-1], self.directory / "segment.copy"
+            replace_file(copy, newest.read_bytes())
+            OS_DISK.remove(newest)
+            OS_DISK.rename(copy, newest)
+            OS_DISK.sync_directory(self.directory)
+        super()._recover(*visitors)
+
+
+class _CopiedJournal(Journal):
+    log_class = _CopiesWhenOpened
+
+
+class CopiesWhenStarted(Gateway):
+    """Is without its journal for a moment whenever it starts."""
+
+    journal_class = _CopiedJournal
+
+
 class _TrustsWhatIsThere(RecordLog):
     def _make_durable(self, file: AppendFile, path: Path, last: int, end: int) -> None:
         pass
@@ -265,6 +309,20 @@ class LeavesStateUnsynced(BatchProtocol):
     def __init__(self, settings: Settings) -> None:
         own = cast(LocalStore, settings.store)
         super().__init__(replace(settings, store=_UnsyncedFiles(own.root, own.disk)))
+
+
+class _UnreadableIsNew(LevelTask):
+    def load(self, state: State, keys: list[bytes], hashes: list[int]) -> pa.Array:
+        try:
+            return super().load(state, keys, hashes)
+        except StoreError:
+            return pa.nulls(len(keys), state.codec.type)
+
+
+class TakesUnreadableForNew(BatchProtocol):
+    """Takes the entities of a file that cannot be read for such as have never been written."""
+
+    level_task = _UnreadableIsNew
 
 
 class _LooksFirst(LocalStore):

@@ -173,6 +173,8 @@ class Pause(Fault):
     @classmethod
     def singles(cls, event: TraceEvent, topology: Topology, occurrence: int) -> Iterable[Pause]:
         start = Point(event.step, "before", occurrence)
+        if StepId.parse(event.step).starts:
+            return  # all others wait for it by themselves
         yield cls(event.node, start)
         if event.node == DRIVER:
             yield cls(event.node, start, replace=True)
@@ -188,6 +190,8 @@ class Pause(Fault):
         another epoch has begun at a sink of files, and writes there when its successor has staged
         all and is about to commit."""
         start = Point(step.step, "before", step.number)
+        if StepId.parse(step.step).starts:
+            return  # all others wait for it by themselves
         if premise == "lives after":
             made, call = Point(step.step, "after", step.number + 1), _making(step)
             if step.node == DRIVER and call:

@@ -11,6 +11,7 @@ from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
 from bettong.harness.faults.fault import Begun, DiskCall, Fault, Go, Premise, TakenStep, TakenSteps
 from bettong.harness.faults.point import Point
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.faults.wording import moment, ordinal
 from bettong.lineage.faults import PAUSE
 from bettong.lineage.trace import TraceEvent
@@ -167,7 +168,8 @@ class Stall(Fault):
             yield cls(step.node, at, sync, replace(again, occurrence=again.occurrence + 1))
         for sync in syncs[:1]:
             yield cls(step.node, at, sync, again, meets=True)
-        yield cls(step.node, at, 0, replace(at, occurrence=at.occurrence + 1))
+        if not StepId.parse(step.step).is_ahead:  # once made, nobody makes it a second time
+            yield cls(step.node, at, 0, replace(at, occurrence=at.occurrence + 1))
         if (later := run.committed_next(step)) is not None:
             yield cls(step.node, at, 0, later)
 

@@ -34,6 +34,7 @@ class Storage(Fault):
         errno: the error's name; ``SHORT`` for a write of which the system takes a part and says
             so. With ``ENOSPC`` a write is taken in part before it fails.
         call: which call; 0 for the step as a whole.
+        read: which time that a file or a folder is opened to be read, in place of a call.
         lasting: every call of the thread fails from that one on until its next step, so that
             nothing can be undone either; without a call the step fails each time that the same
             process takes it again.
@@ -48,6 +49,7 @@ class Storage(Fault):
         "before",
         "after",
         "call",
+        "read",
         "errno",
         "lasting",
     )
@@ -59,11 +61,12 @@ class Storage(Fault):
     call: int = 0
     node: str = ""
     lasting: bool = False
+    read: int = 0
 
     @property
     def id(self) -> str:
         where = f"{self.node}, " if self.node else ""
-        which = f", call {self.call}" if self.call else ""
+        which = f", call {self.call}" if self.call else f", read {self.read}" if self.read else ""
         on = "" if not self.lasting else " and on" if self.call else ", each time"
         return f"storage({self.errno}, {where}{self.at}{which}{on})"
 
@@ -74,7 +77,7 @@ class Storage(Fault):
 
     @property
     def variety(self) -> str:
-        return f"{self.errno}{' lasting' if self.lasting else ''}"
+        return f"{self.errno}{' lasting' if self.lasting else ''}{' read' if self.read else ''}"
 
     @property
     def code(self) -> int:
@@ -88,20 +91,29 @@ class Storage(Fault):
         at = entry.place("at") if "at" in entry else entry.moment()
         code = entry.one_of("errno", (*errno_codes.errorcode.values(), SHORT), "ENOSPC")
         call = entry.count("call") if "call" in entry else 0
+        read = entry.count("read") if "read" in entry else 0
+        if read and (call or code != "EIO" or entry.flag("lasting", False)):
+            raise entry.error("read goes with errno EIO, and with neither call nor lasting")
         if code == SHORT and not call:
             raise entry.error("errno SHORT is of one write: say which call it is")
         lasting = entry.flag("lasting", False)
         if lasting and code == SHORT:
             raise entry.error("a fault that is lasting begins with a call that fails")
-        return cls(at, code, call, entry.text("node") if "node" in entry else "", lasting)
+        node = entry.text("node") if "node" in entry else ""
+        return cls(at, code, call, node, lasting, read)
 
     def to_dict(self) -> dict[str, Any]:
         node = {"node": self.node} if self.node else {}
-        which = {"call": self.call} if self.call else {}
+        which = {"call": self.call} if self.call else {"read": self.read} if self.read else {}
         lasting = {"lasting": True} if self.lasting else {}
         return {**node, self.at.phase: self.at.place, **which, "errno": self.errno, **lasting}
 
     def describe(self) -> str:
+        if self.read:
+            nth, whose = ordinal(self.read), f" of the {self.node}" if self.node else ""
+            when = moment(self.at)
+            when = when if self.at.phase == "after" else f"while {when.partition(' ')[2]}"
+            return f"the disk{whose} failed at the {nth} file or folder that was read {when}"
         if not self.call:
             again = ", and each time that was tried again" if self.lasting else ""
             return f"the disk failed with {self.errno} {moment(self.at)}{again}"
@@ -139,13 +151,18 @@ class Storage(Fault):
             return None  # another node takes this step
         if self.call:
             return Begun("", answer=Go(self.code, call=self.call, lasting=self.lasting))
+        if self.read:
+            return Begun("", answer=Go(self.code, read=self.read))
         return Begun(f"the step failed with {self.errno}", done=True, answer=Go(self.code))
 
     def reported(self, event: TraceEvent, run: RunActuator) -> Begun | None:
-        if not self.call or event.step != f"{self.reports}{self.at.step}":
+        if event.step != f"{self.reports}{self.at.step}":
+            return None
+        if not self.call and not self.read:
             return None
         operation, path = event.detail.get("operation"), event.detail.get("path")
-        return Begun(f"call {self.call}, {operation} of {path}: {self.errno}", done=True)
+        which = f"call {self.call}" if self.call else f"read {self.read}"
+        return Begun(f"{which}, {operation} of {path}: {self.errno}", done=True)
 
     @staticmethod
     def left_by(evidence: str) -> str | None:
@@ -163,10 +180,13 @@ class Storage(Fault):
     @classmethod
     def leaves(cls, premise: Premise, step: TakenStep, run: TakenSteps) -> Iterable[Storage]:
         if premise == "lives after":
-            yield from _calls(step.node, Point(step.step, "after", step.number), step.later_calls)
+            after = Point(step.step, "after", step.number)
+            yield from _calls(step.node, after, step.later_calls)
+            yield from _reads(step.node, after, step.later_reads)
             return
         before = Point(step.step, "before", step.number)
         yield from _calls(step.node, before, step.calls)
+        yield from _reads(step.node, before, step.reads)
         if StepId.parse(step.step).is_stored(step.link):
             if not step.calls:  # what it does to the disk is not known
                 yield cls(before, "ENOSPC")
@@ -174,10 +194,19 @@ class Storage(Fault):
 
     @property
     def leaves_step(self) -> bool:
-        return self.at.phase == "after" or self.call > 0
+        return self.at.phase == "after" or self.call > 0 or self.read > 0
 
     def moved(self, point: Point) -> Storage:
         return replace(self, at=point)
+
+
+def _reads(node: str, at: Point, reads: Sequence[str]) -> Iterable[Storage]:
+    """Of what is opened again and again, such as a log for each record, the first and the last
+    time."""
+    last = {name: number for number, name in enumerate(reads, 1)}
+    first = {name: number for number, name in reversed(list(enumerate(reads, 1)))}
+    for number in sorted({*first.values(), *last.values()}):
+        yield Storage(at, "EIO", 0, node, read=number)
 
 
 def _calls(node: str, at: Point, calls: Sequence[DiskCall]) -> Iterable[Storage]:

@@ -115,7 +115,8 @@ def test_two_clean_runs_take_the_same_steps(start: Any, killer: Any, tmp_path: P
         done = [event for event in killer.events if event["phase"] == "after"]
         traces.append(sorted((e["step"], e["node"], e.get("causes", [])) for e in done))
     assert traces[0] == traces[1]
-    assert len(traces[0]) == 1 + 4 * (len(MESSAGES) + 1)
+    started_created_connected = 3
+    assert len(traces[0]) == started_created_connected + 4 * (len(MESSAGES) + 1)
 
 
 def test_a_sender_sees_that_the_gateway_has_lost_what_it_acked(

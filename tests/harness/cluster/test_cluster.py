@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import queue
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness.cluster.cluster import Cluster
-from bettong.harness.cluster.nodes import Node, NodeError
+from bettong.harness.cluster.nodes import CommandNode, Node, NodeError
+from bettong.harness.conductor.fault_status import Injected
 from bettong.harness.conductor.run_control import RunControl
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.kinds import Crash, Storage
+from bettong.harness.faults.point import Point
 from bettong.harness.processes.session import Ended
 
 
@@ -140,6 +145,85 @@ def test_a_node_that_cannot_be_started_is_not_asked_for() -> None:
         cluster.restart("driver")
     assert cluster.starting == []
     assert cluster.ended() == {}
+
+
+class Printed:
+    """The session of a server that says what it is told to, if anything, or ends when killed."""
+
+    pid = 1
+
+    def __init__(self) -> None:
+        self.lines: queue.Queue[bytes] = queue.Queue()
+        self.asked = threading.Event()
+
+    def first_line(self, timeout: float) -> bytes:
+        self.asked.set()
+        return self.lines.get()
+
+    def kill(self) -> Ended:
+        self.lines.put(b"")
+        return Ended(1, -signal.SIGKILL, 1)
+
+    def poll(self) -> int | None:
+        return None
+
+
+def server(sessions: Sequence[Printed]) -> tuple[Cluster, CommandNode]:
+    launched = iter(sessions)
+    node = CommandNode(
+        "gateway",
+        Instrumentation(),
+        Path("log"),
+        [],
+        listen="127.0.0.1:1",
+        launch=lambda *_, **__: next(launched),  # type: ignore[arg-type]
+    )
+    cluster = Cluster(None, {})  # type: ignore[arg-type]
+    cluster.control = RunControl("r", cluster)
+    cluster.nodes["gateway"] = node
+    return cluster, node
+
+
+def test_a_server_that_is_killed_before_it_listens_is_started_again_by_who_killed_it() -> None:
+    killed, up = Printed(), Printed()
+    cluster, node = server([killed, up])
+    starting = threading.Thread(target=cluster.start, args=("gateway",))
+    starting.start()
+    assert killed.asked.wait(60)
+    assert cluster.crash("gateway")[1].fired
+    starting.join()
+    up.lines.put(b'{"listening": "127.0.0.1:1"}\n')
+    cluster.restart("gateway")
+    assert (node.incarnation, cluster.starting) == (2, [])
+    assert [e.incarnation for e in cluster.control.events] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("failed", "comes_up"),
+    [
+        (Storage(Point("gateway.start"), "EIO", 1, "gateway"), True),
+        (Storage(Point("gateway.append/lines/1"), "EIO", 1, "gateway"), False),
+        (Crash("gateway", Point("gateway.start")), False),
+    ],
+)
+def test_a_server_whose_disk_fails_while_it_starts_is_started_again_once(
+    monkeypatch: pytest.MonkeyPatch, failed: Fault, comes_up: bool
+) -> None:
+    sessions = [Printed() for _ in range(3)]
+    cluster, node = server(sessions)
+    injected = [Injected(failed, "gateway")]
+    monkeypatch.setattr(RunControl, "injected", property(lambda control: injected))
+    sessions[0].lines.put(b"")
+    sessions[1].lines.put(b'{"listening": "127.0.0.1:1"}\n')
+    if not comes_up:
+        with pytest.raises(NodeError):
+            cluster.start("gateway")
+        return
+    cluster.start("gateway")
+    assert node.incarnation == 2
+    sessions[2].lines.put(b"")
+    with pytest.raises(NodeError):
+        cluster.start("gateway")
 
 
 def test_a_node_that_does_not_run_cannot_be_made_to_stand_still() -> None:

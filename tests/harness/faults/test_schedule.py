@@ -149,6 +149,7 @@ def test_the_ids_are_stable() -> None:
           - pause: {node: w1, from: batch=1/commits, call: 2, until: batch=2/commits}
           - delay: {link: driver->receiver, at: batch=1/sink.commit, latency_ms: 200}
           - storage: {after: batch=1/offsets}
+          - storage: {node: driver, after: batch=1/source.plan, read: 2, errno: EIO}
         """
     )
     assert schedule.ids == (
@@ -162,7 +163,9 @@ def test_the_ids_are_stable() -> None:
         "pause(w1, from batch=1/commits, call 2 until batch=2/commits)",
         "delay(driver->receiver, batch=1/sink.commit, 200 ms)",
         "storage(ENOSPC, after batch=1/offsets)",
+        "storage(EIO, driver, after batch=1/source.plan, read 2)",
     )
+    assert Schedule.from_dict(schedule.to_dict()) == schedule
 
 
 @pytest.mark.parametrize(
@@ -282,6 +285,14 @@ def test_every_shape_is_a_step() -> None:
         (
             "duplicate: {link: sender->gateway, at: sender.connect/lines}",
             "a connection is made once",
+        ),
+        (
+            "storage: {at: batch=1/state.manifest, read: 1}",
+            "read goes with errno EIO",
+        ),
+        (
+            "storage: {at: batch=1/state.manifest, read: 1, call: 2, errno: EIO}",
+            "read goes with errno EIO, and with neither call nor lasting",
         ),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,7 +56,8 @@ def test_a_shape_is_read_back_from_a_step_of_it(shape: str) -> None:
 def test_the_name_of_a_source_or_sink_is_split_off(shape: str, name: str) -> None:
     step = concrete(shape)
     assert (StepId.parse(step).unnamed, StepId.parse(step).name) == (step, "")
-    if shape.startswith("receiver.") or "/source." in shape or "/sink." in shape:
+    of_receiver = shape.startswith("receiver.") and shape != "receiver.start"
+    if of_receiver or "/source." in shape or "/sink." in shape:
         named = StepId.parse(f"{step}/{name}")
         assert (named.unnamed, named.name, named.shape) == (step, name, shape)
 
@@ -95,6 +97,7 @@ def test_what_lasts_is_what_later_processes_read() -> None:
     lasting = {shape for shape in SHAPES if StepId.parse(concrete(shape)).is_durable}
     assert lasting == {
         "sender.forget/STREAM/N",
+        "gateway.create/STREAM",
         "gateway.append/STREAM/N",
         "gateway.release/STREAM/N",
         "receiver.open/epoch=N",
@@ -132,3 +135,26 @@ def test_the_message_that_a_step_names() -> None:
     connect = StepId.parse("sender.connect/lines")
     assert connect.message is None and connect.stream == "lines"
     assert StepId.parse("batch=1/commits").message is None
+
+
+@pytest.mark.parametrize(
+    ("step", "starts", "connects"),
+    [
+        ("gateway.start", True, False),
+        ("receiver.start", True, False),
+        ("gateway.create/lines", False, False),
+        ("receiver.create/word_count", False, False),
+        ("sender.connect/lines", False, True),
+    ],
+)
+def test_what_comes_ahead_of_any_batch_rests_on_nothing(
+    step: str, starts: bool, connects: bool
+) -> None:
+    id = StepId.parse(step)
+    assert (id.is_ahead, id.is_root, id.batch, id.message) == (True, True, None, None)
+    assert (id.starts, id.connects) == (starts, connects)
+
+
+@pytest.mark.parametrize("step", ["gateway.append/lines/7", "receiver.open/epoch=1", "metadata"])
+def test_what_is_of_a_batch_does_not_come_ahead(step: str) -> None:
+    assert not StepId.parse(step).is_ahead

@@ -48,6 +48,23 @@ def test_who_has_asked_for_a_part_asks_for_all_of_it_again(events: Sequence[Trac
         assert Partitions(reading).tried_again(step) == Point(PREPARE, "before", 2)
 
 
+def test_a_sender_that_waits_for_room_to_be_made_for_it_connects_again() -> None:
+    made = [TraceEvent("gateway.create/lines", phase, "gateway") for phase in ("before", "after")]  # type: ignore[arg-type]
+    connect, link = "sender.connect/lines", "sender->gateway"
+    begun, over = (
+        TraceEvent(connect, phase, "sender", link=link)  # type: ignore[arg-type]
+        for phase in ("before", "after")
+    )
+    for events, again in (
+        ([begun, *made, over], Point(connect, "before", 2)),
+        ([*made, begun, over], None),
+        ([begun, over, *made], None),
+    ):
+        reading = read_occurrences(events)
+        (step,) = (o for o in reading.occurrences if o.node == "gateway")
+        assert Partitions(reading).tried_again(step) == again
+
+
 def test_a_cut_at_a_part_loses_that_part_and_the_next_try_of_all() -> None:
     lost = IN_PARTS[:4]
     failed = [

@@ -184,6 +184,44 @@ def test_faults_are_placed_where_a_sender_connects_whichever_batch_it_sends_for(
     assert f"duplicate({SENDING}, {connect})" not in run.faults
 
 
+def test_faults_are_placed_where_a_server_starts_and_where_it_makes_room_for_a_client() -> None:
+    made = ("gateway.start", "gateway.create/lines", "receiver.start", "receiver.create/sums")
+    trace = Trace()
+    for step in made:
+        node, calls = step.partition(".")[0], [[1, "open", "1.0", "f", 0], [2, "append", "1.0", 9]]
+        trace.begin(step, node=node)
+        detail = {"disk": {"after": f"before {step}", "calls": calls, "more": 0}}
+        trace.events.append(TraceEvent(step, "after", node, detail=detail))
+    trace.whole(OPEN)
+    trace.whole(PLAN)
+    run = lineage_of(trace.events, 1, kinds={CRASH, STORAGE, WRITE, PAUSE})
+    assert not run.reading.unread
+    for step in made:
+        node = step.partition(".")[0]
+        for id in (
+            f"crash({node}, before {step})",
+            f"crash({node}, after {step})",
+            f"storage(ENOSPC, {node}, before {step}, call 2)",
+        ):
+            assert run.faults[id].counts_as({CRASH, STORAGE, WRITE}) in (CRASH, WRITE)
+    still = {fault.points[0].step for fault in run.faults.values() if fault.bound == PAUSE}
+    assert not still & {"gateway.start", "receiver.start"}  # all wait for those by themselves
+    assert "gateway.create/lines" in still
+
+
+def test_what_is_read_may_not_be_readable_the_first_time_and_the_last() -> None:
+    trace = Trace()
+    trace.whole(OPEN)
+    trace.begin(PLAN)
+    trace.end(PLAN)
+    detail = {"disk": {"after": f"after {PLAN}", "calls": [], "reads": list("abbba"), "more": 0}}
+    trace.events.append(TraceEvent(OFFSETS, "before", "driver", detail=detail))
+    trace.end(OFFSETS)
+    run = lineage_of(trace.events, kinds={STORAGE})
+    found = [id for id in run.faults if "read" in id]
+    assert found == [f"storage(EIO, driver, after {PLAN}, read {n})" for n in (1, 2, 4, 5)]
+
+
 def test_a_retry_is_owed_to_the_fault_that_made_it_necessary() -> None:
     lost = f"omit-reply({LINK}, {COMMIT})"
     trace = Trace()

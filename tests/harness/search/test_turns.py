@@ -274,3 +274,12 @@ def test_a_thread_stands_still_before_it_waits_for_each_file_that_it_has_written
         f"stall(receiver, {step} until {later})",
     ]
     assert len({stall.variety for stall in found}) == len(found)  # each has a turn of its own
+
+
+def test_who_makes_room_for_a_client_does_so_once() -> None:
+    """The second one that asks for it waits, or finds it: it never comes to that step."""
+    step, again = "gateway.create/lines", Point("sender.connect/lines", "before", 2)
+    taken = SimpleNamespace(step=step, number=1, node="gateway", calls=NAMED)
+    run = SimpleNamespace(tried_again=lambda step: again, committed_next=lambda step: None)
+    found = list(Stall.leaves("ends", taken, run))  # type: ignore[arg-type]
+    assert found and all(stall.call for stall in found)

@@ -26,8 +26,8 @@ AT_EVERY_CHANGE = {
     "state_published_late",
 }
 
-# Sinks that take steps which the right one does not have.
-OWN_STEPS = {"sink_commits_by_partition", "sink_records_late"}
+# Those that take steps, or make calls to the disk, which the right one does not.
+OWN_STEPS = {"gateway_copies_when_started", "sink_commits_by_partition", "sink_records_late"}
 
 Withstood = dict[object, RunRecord]
 
