@@ -318,7 +318,9 @@ class QueryVerdict:
             + (_IN_THE_MIDST if executor.why.elsewhere else "no crash was tried in the midst ")
             + "of writing it, and no fault set was taken to leave the same behind as another one",
             "a driver that was taken for dead was held where it writes, asks or looks at files, as "
-            "the docs on checking a sink list it, not between any two lines",
+            "the docs on checking a sink list it, not between any two lines, and went on at the "
+            f"latest when its successor had ended all {self.subject.batches} batches: what a later "
+            "one would take away, such as an old marker, was still there",
         ]
         if request.faults > 1 and alone:
             reported.append(

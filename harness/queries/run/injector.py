@@ -90,6 +90,7 @@ class FaultInjector:
     _armed: dict[str, Armed] = field(default_factory=dict)
     _begun: set[str] = field(default_factory=set)
     _lasting: dict[str, Callable[[], object]] = field(default_factory=dict)
+    _went_on: set[str] = field(default_factory=set)
     _holds: dict[str, _Hold] = field(default_factory=dict)
     _amid: dict[str, Armed] = field(default_factory=dict)
     _started: int = 0
@@ -243,8 +244,8 @@ class FaultInjector:
         return seconds
 
     def _outlast(self, id: str, what: str, endpoint: str) -> None:
-        """The time is up, and nobody has given up."""
-        if self._end(id):
+        """The time is up: who has taken no step meanwhile has not given up."""
+        if self._end(id) and id not in self._went_on:
             self.clients.endless.add((what, endpoint))
 
     def _end(self, id: str) -> bool:
@@ -260,6 +261,8 @@ class FaultInjector:
         step = StepId.parse(event.step)
         if step.ends_batch and event.phase == "after":
             self._recorded.set()
+        if step.batch is not None:
+            self._went_on.update(list(self._lasting))
         if step.is_task:
             (self._tasks.add if event.phase == "before" else self._tasks.discard)(event.step)
         for fault in self.faults:

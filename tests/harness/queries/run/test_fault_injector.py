@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,7 +13,6 @@ import pytest
 from bettong.harness.faults.actuator import InjectionOutcome
 from bettong.harness.queries.faults.kinds import parse_fault, refused_once
 from bettong.harness.queries.run import injector as injector_module
-from bettong.harness.queries.run.clients import Clients
 from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.wire.armed import WireEvidence
 from bettong.lineage.trace import TraceEvent
@@ -191,12 +191,21 @@ def test_nothing_is_heard_of_a_request_until_the_client_gives_up(
     assert run.end() == ()
 
 
-@pytest.mark.parametrize("gives_up", [True, False])
+@pytest.mark.parametrize("then", ["goes on", "fails", "asks again"])
 def test_a_client_that_does_not_give_up_is_known_afterwards(
-    gives_up: bool, monkeypatch: pytest.MonkeyPatch
+    then: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Clients, "patience_s", lambda *_: 600.0 if gives_up else 0.0)
     fault = "omit(db/COMMIT=1) and each time again"
+    timers: list[Callable[[], object]] = []
+
+    class Timer:
+        def __init__(self, seconds: float, act: Callable[..., object], given: Any) -> None:
+            timers.append(partial(act, *given))
+
+        def start(self) -> None:
+            pass
+
+    monkeypatch.setattr(threading, "Timer", Timer)
     proxies = Proxies()
     run = injector(proxies, fault)
     run.arm()
@@ -204,13 +213,14 @@ def test_a_client_that_does_not_give_up_is_known_afterwards(
     assert armed.action is not None
     armed.fired = 1
     armed.action()
-    if gives_up:
+    if then == "goes on":
+        run.met(event("batch=0/commits"))
+    elif then == "fails":
         run.starts()
-    while run._lasting:
-        pass
-    while not gives_up and not run.clients.endless:
-        pass
-    assert run.clients.endless == (set() if gives_up else {("requests are lost", "db")})
+    (time_is_up,) = timers
+    time_is_up()
+    known = {("requests are lost", "db")} if then == "asks again" else set()
+    assert run.clients.endless == known
 
 
 LATE = "pause(driver, before db/COMMIT=1)"
