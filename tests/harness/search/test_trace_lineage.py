@@ -222,6 +222,13 @@ def test_what_is_read_may_not_be_readable_the_first_time_and_the_last() -> None:
     assert found == [f"storage(EIO, driver, after {PLAN}, read {n})" for n in (1, 2, 4, 5)]
 
 
+def test_what_a_server_cannot_read_is_tried_with_its_crash_where_it_starts_after_one() -> None:
+    kinds = {CRASH, STORAGE, WRITE}
+    for step, bound in (("gateway.start#2", WRITE), ("receiver.commit/batch=0", STORAGE)):
+        unread = Storage(Point.parse(step), "EIO", 0, step.partition(".")[0], read=1)
+        assert unread.counts_as(kinds) == bound
+
+
 def test_a_retry_is_owed_to_the_fault_that_made_it_necessary() -> None:
     lost = f"omit-reply({LINK}, {COMMIT})"
     trace = Trace()
