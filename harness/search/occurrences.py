@@ -213,7 +213,10 @@ class _Reader:
             phase, _, step = after.partition(" ")
             of = self._own[event.node, event.incarnation, step]
             self._called(DiskReport(position, of, phase, report["calls"]))
-            (of.reads if phase == "before" else of.later_reads).extend(report.get("reads", ()))
+            # Which of Spark's processes runs a task is chance, and so is what that has read before.
+            if not any(cause.id.is_task for cause in of.causes):
+                read = of.reads if phase == "before" else of.later_reads
+                read.extend(report.get("reads", ()))
 
     def _called(self, report: DiskReport) -> None:
         calls = [

@@ -71,8 +71,12 @@ class Storage(Fault):
         return f"storage({self.errno}, {where}{self.at}{which}{on})"
 
     def counts_as(self, kinds: AbstractSet[str]) -> str:
-        """A server answers that it has failed, and goes on; a driver or a sender ends by that."""
+        """A server answers that it has failed, and goes on; a driver or a sender ends by that. What
+        could not be read leaves nothing that a crash would make matter, save where a server starts,
+        which reads what there is after a crash."""
         of_server = self.at.step.startswith(_SERVERS)
+        if self.read and not StepId.parse(self.at.step).starts:
+            return self.bound
         return WRITE if of_server and WRITE in kinds else self.bound
 
     @property

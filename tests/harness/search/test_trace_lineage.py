@@ -222,6 +222,28 @@ def test_what_is_read_may_not_be_readable_the_first_time_and_the_last() -> None:
     assert found == [f"storage(EIO, driver, after {PLAN}, read {n})" for n in (1, 2, 4, 5)]
 
 
+def test_what_a_task_of_spark_reads_is_chance() -> None:
+    task, within = "batch=0/stage=0/p=0/a=0/task", "batch=0/p=0/a=0/source.read"
+    trace = Trace()
+    trace.whole(OPEN)
+    trace.whole(PLAN)
+    trace.whole(OFFSETS)
+    trace.begin(task)
+    trace.begin(within)
+    detail = {"disk": {"after": f"before {within}", "calls": [], "reads": ["f"], "more": 0}}
+    trace.events.append(TraceEvent(within, "after", "driver", detail=detail))
+    trace.end(task)
+    run = lineage_of(trace.events, kinds={STORAGE})
+    assert run.faults and not [id for id in run.faults if "read 1" in id]
+
+
+def test_what_a_server_cannot_read_is_tried_with_its_crash_where_it_starts_after_one() -> None:
+    kinds = {CRASH, STORAGE, WRITE}
+    for step, bound in (("gateway.start#2", WRITE), ("receiver.commit/batch=0", STORAGE)):
+        unread = Storage(Point.parse(step), "EIO", 0, step.partition(".")[0], read=1)
+        assert unread.counts_as(kinds) == bound
+
+
 def test_a_retry_is_owed_to_the_fault_that_made_it_necessary() -> None:
     lost = f"omit-reply({LINK}, {COMMIT})"
     trace = Trace()
