@@ -23,7 +23,8 @@ from bettong.harness.queries.faults.kinds import parse_fault, refused, refused_o
 from bettong.harness.queries.faults.lost_executor import LostExecutor
 from bettong.harness.queries.faults.operations import KNOWN, LATER, STOPPED
 from bettong.harness.queries.faults.query_fault import QueryFault
-from bettong.harness.queries.faults.wire_fault import WireFault, at_request
+from bettong.harness.queries.faults.wake import at_request
+from bettong.harness.queries.faults.wire_fault import WireFault
 from bettong.harness.queries.judge import ids_in_words, judge_run
 from bettong.harness.queries.raised import cause
 from bettong.harness.queries.run.failure import Failures

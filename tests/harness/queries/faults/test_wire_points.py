@@ -11,8 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bettong.harness.faults.point import Point
 from bettong.harness.queries.faults.crash_points import DURABLE
 from bettong.harness.queries.faults.kinds import parse_fault
+from bettong.harness.queries.faults.wake import (
+    Wake,
+    WakeAtRequest,
+    WakeAtStep,
+    at_request,
+    in_batch,
+)
 from bettong.harness.queries.faults.wire import (
     CLOCK,
     WirePoint,
@@ -23,7 +31,7 @@ from bettong.harness.queries.faults.wire import (
     taken_for_granted,
     wire_points,
 )
-from bettong.harness.queries.faults.wire_fault import How, WireFault, at_request, in_batch
+from bettong.harness.queries.faults.wire_fault import How, WireFault
 from bettong.harness.wire import CutPoint, Recording, cut_points
 from bettong.harness.wire.armed import ArmedCut
 from bettong.harness.wire.conversation import Conversation, History, Ledger, Request, RequestId
@@ -711,14 +719,19 @@ def test_equal_runs_leave_the_same_behind(asked: list[Asked]) -> None:
     st.sampled_from(get_args(How)),
     st.sampled_from(["INSERT", "POST /rows", "PUB a=b", "EndTxn"]),
     st.integers(1, 99),
+    st.sampled_from(
+        [
+            WakeAtRequest(in_batch("omit", "api", "", "POST /marks", 2, 2)),
+            WakeAtRequest(at_request("omit", "api", "POST /marks", 2)),
+            WakeAtStep(Point("batch=2/sink.file=3.rename")),
+        ]
+    ),
 )
 def test_faults_told_by_number_are_known_by_their_ids(
-    kind: Kind, how: How, label: str, number: int
+    kind: Kind, how: How, label: str, number: int, amid: Wake
 ) -> None:
     over_the_run = CutPoint(kind, "db", "db/conn=1/request=1", "nth", label, number, label)
-    until = in_batch("omit", "api", "", "POST /marks", 2, 2) if how == "amid" else None
-    if until and number % 2:
-        until = at_request("omit", "api", "POST /marks", 2)
+    until = amid if how == "amid" else None
     for point in (over_the_run, in_batch(kind, "db", "db/conn=1/request=1", label, number, 1)):
         fault = WireFault(point, how, until)
         found = parse_fault(fault.id)
