@@ -137,6 +137,7 @@ def _runner(
         partial(environments, sink.spark_config, 2, lane),
         on_event,
         deadline,
+        links.clients,
     )
 
 

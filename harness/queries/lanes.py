@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from bettong.harness.events import Handler, Warned
 from bettong.harness.queries.apart import REPLAYED, Rows, apart
 from bettong.harness.queries.request import Request
+from bettong.harness.queries.run.clients import Clients
 from bettong.harness.queries.run.endpoints import EndpointProxies, start_servers
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
@@ -35,11 +36,13 @@ class Links:
         endpoints: the servers' own addresses.
         servers: those that are ours.
         proxies: what is before them.
+        clients: what runs have shown of those that ask them, the same on all lanes.
     """
 
     endpoints: Mapping[str, str]
     servers: Mapping[str, Server]
     proxies: EndpointProxies
+    clients: Clients
 
 
 class Lanes:
@@ -68,10 +71,12 @@ class Lanes:
         stack: contextlib.ExitStack,
         on_event: Handler,
     ) -> None:
+        clients = Clients()
+
         def links() -> Links:
             endpoints, servers = start_servers(wanted, given, stack, on_event)
             proxies = stack.enter_context(EndpointProxies(endpoints, servers))
-            return Links(endpoints, servers, proxies)
+            return Links(endpoints, servers, proxies, clients)
 
         self._on_event = on_event
         self.links = links()

@@ -159,7 +159,9 @@ def _runner(
         assert isinstance(workload, ScriptWorkload)
         environment = script_environment(request.script, environment, workload)
     two_cores = partial(environments, settings, 2, lane)
-    return QueryRunner(environment, workload, links.proxies, two_cores, on_event, deadline)
+    return QueryRunner(
+        environment, workload, links.proxies, two_cores, on_event, deadline, links.clients
+    )
 
 
 def _workload(request: Request, job: Job, links: Links) -> JobWorkload:

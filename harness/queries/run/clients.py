@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from bettong.harness.queries.run.polled_lock import PolledLocks
+
 PATIENCE_S = 12.0
 """How long a fault lasts that ends when a client gives up, where it is known not to."""
 LONG_S = 65.0
@@ -13,13 +15,15 @@ tries of which each waits twice as long as the one before take half a minute."""
 
 @dataclass
 class Clients:
-    """Those of one query, in all its runs.
+    """Those of one query, in all its runs, on whatever lane.
 
     Attributes:
         endless: what they have not given up in a long time: what went wrong, and the endpoint.
+        locks: for which they ask again and again.
     """
 
     endless: set[tuple[str, str]] = field(default_factory=set)
+    locks: PolledLocks = field(default_factory=PolledLocks)
 
     def patience_s(self, what: str, endpoint: str) -> float:
         """How long it goes wrong at most."""

@@ -39,7 +39,7 @@ from bettong.harness.queries.run.incarnations import INCARNATION_S, Incarnations
 from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.overlaps import at_once
-from bettong.harness.queries.run.polled_lock import PolledLocks, Polls
+from bettong.harness.queries.run.polled_lock import Polls
 from bettong.harness.queries.run.progress import Progress
 from bettong.harness.queries.run.signals import Signal
 from bettong.harness.queries.run.standing import stands
@@ -71,7 +71,6 @@ class OneRun:
         pools: of the first incarnation's driver, and of the later ones'.
         replay_layout: layout of the rows from the second incarnation on.
         real: crashes are SIGKILL.
-        polled: what earlier runs have shown of locks that are asked for again and again.
         clients: what they have shown of clients.
         hold: called at each event while its process waits, before a fault fires there.
     """
@@ -87,7 +86,6 @@ class OneRun:
         real: bool,
         on_event: Handler,
         deadline: Deadline,
-        polled: PolledLocks,
         clients: Clients,
         hold: Callable[[TraceEvent], object] = lambda event: None,
     ) -> None:
@@ -99,7 +97,7 @@ class OneRun:
         self._replay_layout = replay_layout
         self._real = real
         self._deadline = deadline
-        self._polled = polled
+        self._clients = clients
         self._on_event = on_event
         self._id = spark_environment.next_run()
         self._state = spark_environment.folder / self._id
@@ -332,7 +330,7 @@ class OneRun:
         """The next signal; None when drivers do nothing more. One that stands still goes on when
         the one that took over waits for it."""
         signals, patience_s = self._driver.signals, self._workload.patience_s
-        asked, polls = frozenset[int](), Polls(self._polled)
+        asked, polls = frozenset[int](), Polls(self._clients.locks)
         signals.word()
         while self._driver.paused and not self._waited:
             happened = signals.next(min(patience(_ASKED_S), patience_s), self._waits_for_lock)

@@ -16,7 +16,6 @@ from bettong.harness.queries.run.environment import SparkEnvironment
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.one_run import OneRun
-from bettong.harness.queries.run.polled_lock import PolledLocks
 from bettong.harness.queries.run.workload import SinkWorkload, Workload
 from bettong.harness.queries.sink.rows import Input
 from bettong.lineage.trace import TraceEvent
@@ -28,7 +27,8 @@ _TAKING_OVER = 3
 class QueryRunner:
     """Runs one query, again and again.
 
-    ``two_cores`` gives the environment of runs in which two tasks are to be there at once.
+    ``two_cores`` gives the environment of runs in which two tasks are to be there at once,
+    ``clients`` what runs of the same query elsewhere have shown of its clients.
 
     Attributes:
         workload: the query with its input.
@@ -42,6 +42,7 @@ class QueryRunner:
         two_cores: Callable[[], SparkEnvironment] | None = None,
         on_event: Handler = ignore,
         deadline: Deadline = Deadline(),  # noqa: B008 - immutable
+        clients: Clients | None = None,
     ) -> None:
         self._environment = spark_environment
         self.workload = workload
@@ -49,7 +50,7 @@ class QueryRunner:
         self._on_event = on_event
         self._deadline = deadline
         self._two_cores = two_cores or (lambda: spark_environment)
-        self._polled, self._clients = PolledLocks(), Clients()
+        self._clients = clients or Clients()
 
     def run(
         self,
@@ -130,7 +131,6 @@ class QueryRunner:
             real,
             self._on_event,
             self._deadline,
-            self._polled,
             self._clients,
             hold,
         )
@@ -148,6 +148,7 @@ class SinkRunner(QueryRunner):
         two_cores: Callable[[], SparkEnvironment] | None = None,
         on_event: Handler = ignore,
         deadline: Deadline = Deadline(),  # noqa: B008 - immutable
+        clients: Clients | None = None,
     ) -> None:
         super().__init__(
             spark_environment,
@@ -156,4 +157,5 @@ class SinkRunner(QueryRunner):
             two_cores,
             on_event,
             deadline,
+            clients,
         )
