@@ -415,10 +415,11 @@ def peer_is_back(link: str) -> bool:
 
 
 def current_edge() -> Edge | None:
-    """Where this thread is, where steps are recorded."""
-    if getattr(_present, "edge", None) is None and _recorder is not None:
-        _present.edge = Edge(_recorder)
+    """Where this thread is, where steps are recorded: before its first one again where another
+    recorder was installed since."""
     found: Edge | None = getattr(_present, "edge", None)
+    if _recorder is not None and (found is None or found.recorder is not _recorder):
+        found = _present.edge = Edge(_recorder)
     return found
 
 

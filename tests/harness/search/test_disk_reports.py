@@ -38,3 +38,26 @@ def test_what_a_thread_has_done_that_ends_without_a_step_is_told_by_the_next_one
     assert told == [("", ["open"]), ("before", ["open", "append"])]
     assert [call.operation for call in opened.calls] == ["open", "append"]
     assert NotDurable(reading).of(opened), "the name is not durable, nor what is in it"
+
+
+def test_what_a_thread_does_between_two_runs_belongs_to_no_step_of_the_first(
+    tmp_path: Path,
+) -> None:
+    before = steps.installed()
+    try:
+        for run in ("first", "second"):
+            steps.install(steps.Instrumentation(node="driver", trace=str(tmp_path / run)))
+            OS_DISK.append_to(tmp_path / "log").close()
+            OS_DISK.open(tmp_path / "log").close()
+            with steps.step(f"batch=0/{run}"):
+                OS_DISK.open(tmp_path / "log").close()
+            OS_DISK.open(tmp_path / "log").close()
+    finally:
+        steps.install(before)
+    reading = read_occurrences(read_trace(tmp_path / "second"))
+    (taken,) = reading.occurrences
+    assert taken.reads == ["log"]
+    assert [(report.phase, [call[1] for call in report.calls]) for report in reading.disk] == [
+        ("", ["open"]),
+        ("before", []),
+    ]
