@@ -72,7 +72,7 @@ def _order(act: Act) -> tuple[int, bool]:
 class Across:
     """The acts of a clean run's batches, and the faults that go by them.
 
-    Attributes:
+    Args:
         run: the clean run.
         points: of its requests that can be told again.
         files: the operations of a batch on files that are known before they are done.
