@@ -331,6 +331,13 @@ class QueryVerdict:
             "a replay was made 25 hours later by the clock of Python and of Spark's SQL, not by a "
             "server's: no key may be made of the time there, such as by DEFAULT CURRENT_DATE"
         )
+        if executor.in_turn:
+            reported.append(
+                "what its function gives to threads and waits for went on one piece at a time: in "
+                "each second batch as soon as it was given, in the others not before it was waited "
+                "for, the last one first; what pieces do to each other while they go on at the "
+                "same time was not tried"
+            )
         reported += taken_for_granted(executor.why.wire)
         reported += self.subject.more
         if folded:

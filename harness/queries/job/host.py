@@ -89,6 +89,7 @@ def incarnation(
         job.teardown(env)
     done["outside"] = aiming.outside(Path(directory))
     done["processes"] = aiming.processes()
+    done["in_turn"] = aiming.in_turn()
     return done
 
 

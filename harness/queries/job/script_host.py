@@ -229,6 +229,7 @@ class ScriptHost:
                     "error": error,
                     "outside": aiming.outside(directory, self.home),
                     "processes": aiming.processes(self.home),
+                    "in_turn": aiming.in_turn(self.home),
                 }
             )
 

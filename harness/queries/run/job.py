@@ -78,7 +78,8 @@ def incarnation(
 
     Returns ``looked``: the rows that a reader sees before the query is started, or None;
     ``error``: why the query failed, or None; ``rows``: what a reader sees at the end;
-    ``outside``: files that Python changed elsewhere; ``processes``: that its code has started.
+    ``outside``: files that Python changed elsewhere; ``processes``: that its code has started;
+    ``in_turn``: whether it has given something to threads that went on one after the other.
     """
     wanted = Target(**target)
     sink = wanted.load()
@@ -107,6 +108,7 @@ def incarnation(
         sink.teardown(env)
     done["outside"] = aiming.outside(Path(directory))
     done["processes"] = aiming.processes()
+    done["in_turn"] = aiming.in_turn()
     return done
 
 

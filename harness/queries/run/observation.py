@@ -38,6 +38,7 @@ class QueryRun:
         facts: what each incarnation that ended reports of its query.
         outside: files that the sink's Python code wrote elsewhere than in its workdir.
         processes: that the query's code has started, in batches and tasks.
+        in_turn: whether a batch has given something to threads that went on one after the other.
         ran: lines of the user's code that began, in batches and tasks.
         cut: how its input was cut into batches, one part a batch.
         concurrent: what was done beside the thread of a batch, at the same time or later on.
@@ -63,6 +64,7 @@ class QueryRun:
     facts: list[dict[str, Any]] = field(default_factory=list)
     outside: set[str] = field(default_factory=set)
     processes: set[str] = field(default_factory=set)
+    in_turn: bool = False
     ran: set[RanLine] = field(default_factory=set)
     cut: tuple[str, ...] = ()
     concurrent: set[str] = field(default_factory=set)

@@ -462,6 +462,7 @@ class OneRun:
     def _take_notes(self, done: Mapping[str, Any]) -> None:
         self._result.outside |= set(done.get("outside", ()))
         self._result.processes |= set(done.get("processes", ()))
+        self._result.in_turn |= done.get("in_turn", False)
 
     def _commits(self) -> int:
         """How many batches Spark has recorded as done."""

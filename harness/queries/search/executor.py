@@ -207,6 +207,7 @@ class QueryExecutor:
         verdict = self.judge(faults, run)
         self._runs[schedule] = run
         self.ran |= run.ran
+        self.in_turn |= run.in_turn
         if not schedule:
             self._ran_clean |= run.ran
         more = run.ran - self._ran_clean
@@ -298,6 +299,7 @@ class QueryExecutor:
         with self._free.taken_for(faults) as runner:
             run = runner.run(faults, replay_layout=replay_layout, real=real)
         self.ran |= run.ran
+        self.in_turn |= run.in_turn
         return run
 
     def on_event(self, event: SearchEvent) -> None:

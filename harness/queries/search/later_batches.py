@@ -22,11 +22,14 @@ _MAKES_FOLDER = "mkdir"
 
 def later_batches(run: QueryRun, other: QueryRun, window: int) -> frozenset[int]:
     """Those of a clean run with a stage, a file operation, a file with a name or a request of a
-    kind that no batch before has, or with more stages or file operations. What the other clean run
-    does not have as well counts for nothing: what is made at random tells nothing."""
+    kind that no batch before has, with more stages or file operations, or with another order of
+    what threads do. What the other clean run does not have as well counts for nothing: what is
+    made at random tells nothing."""
     found: set[int] = set()
     for done in (_steps, _names, _requests):
         found |= _unlike(done(run), window, {what for _, what in done(other)})
+    if run.in_turn:
+        found.add(window)
     return frozenset(found)
 
 

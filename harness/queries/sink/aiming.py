@@ -14,6 +14,7 @@ from bettong.harness.queries.sink import clock_ahead
 _AIM = "bettong-probe.json"
 NOTES = "bettong-outside.txt"
 NOTED_PROCESSES = "bettong-processes.txt"
+NOTED_TURNS = "bettong-turns.txt"
 
 
 def aim(
@@ -54,7 +55,7 @@ def aim(
 
 def forget_notes() -> None:
     """What was noted so far is of no interest."""
-    for name in (NOTES, NOTED_PROCESSES):
+    for name in (NOTES, NOTED_PROCESSES, NOTED_TURNS):
         aim_file().with_name(name).unlink(missing_ok=True)
 
 
@@ -70,6 +71,12 @@ def processes(home: Path | None = None) -> list[str]:
     """The processes that the user's code has started since, in batches and tasks. ``home``: as for
     :func:`outside`."""
     return sorted(_noted(NOTED_PROCESSES, home))
+
+
+def in_turn(home: Path | None = None) -> bool:
+    """Whether a batch has given something to threads since, that went on one after the other.
+    ``home``: as for :func:`outside`."""
+    return bool(_noted(NOTED_TURNS, home))
 
 
 def _noted(name: str, home: Path | None) -> set[str]:

@@ -22,6 +22,7 @@ PROPERTY = "bettong.concurrent"
 """The local property that Spark carries to the tasks of a job that such a thread has started."""
 _NUMBERS = re.compile(r"[-_]?\d+")
 _SPARKS = ("pyspark.", "py4j.")
+STILL_AT_WORK = "was still at work when the function returned"
 _CALL = "c\n"
 _SETS_PROPERTIES = "\nsetLocalProperties\n"
 
@@ -63,7 +64,7 @@ class Beside:
             known: that was the call's own thread.
         """
         at_work = self._at_work(threads)
-        found = _thread(at_work[0]) if at_work and writes and not known else ""
+        found = named(at_work[0]) if at_work and writes and not known else ""
         process = self.processes.changed(writes)
         return f"{found} worked while files changed" if found else process
 
@@ -77,9 +78,9 @@ class Beside:
             frame = frames.get(thread.ident or 0) if thread.is_alive() else None
             while frame is not None:
                 if home and frame.f_code.co_filename.startswith(home):
-                    return f"{_thread(thread)} was still at work when the function returned"
+                    return f"{named(thread)} {STILL_AT_WORK}"
                 frame = frame.f_back
-        return f"{process} was still at work when the function returned" if process else ""
+        return f"{process} {STILL_AT_WORK}" if process else ""
 
     def _at_work(self, threads: Iterable[threading.Thread]) -> list[threading.Thread]:
         """Those that ran at any time since the last look but one began."""
@@ -114,10 +115,10 @@ def elsewhere(batch: Beside | None) -> str:
     if batch is not None:
         return "" if batch.pid == os.getpid() else FORKED
     thread = threading.current_thread()
-    return "" if thread is threading.main_thread() else _thread(thread)
+    return "" if thread is threading.main_thread() else named(thread)
 
 
-def _thread(thread: threading.Thread) -> str:
+def named(thread: threading.Thread) -> str:
     """The thread by its name, without the numbers, which are others in each run."""
     return f"the thread {_NUMBERS.sub('', thread.name)!r}"
 

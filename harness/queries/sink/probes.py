@@ -36,7 +36,7 @@ from urllib.parse import unquote, urlsplit
 from bettong.engine.steps import Instrumentation, Recorder
 from bettong.harness.faults.step_ids import CONCURRENT
 from bettong.harness.queries.sink import clock_ahead
-from bettong.harness.queries.sink.aiming import NOTED_PROCESSES, NOTES, aim_file
+from bettong.harness.queries.sink.aiming import NOTED_PROCESSES, NOTED_TURNS, NOTES, aim_file
 from bettong.harness.queries.sink.commits import (
     BACKUP,
     RefusableConnection,
@@ -138,7 +138,7 @@ class Probe:
         self._busy = threading.local()
         self._ran = RanLines(self._write_note)
         line_moments = self._changed, self._line_begins, self._ran.begins
-        self._lines = LineMoments(self._aimed_at, *line_moments)
+        self._lines = LineMoments(self._aimed_at, *line_moments, self._note_turns)
         self._tasks = TaskMoments(self._aimed_at, *line_moments, self._lines.seen_otherwise)
         self._is_tied = False
         self._half_writes = HalfWrites(self._era, stays_full=False)
@@ -248,6 +248,7 @@ class Probe:
 
         given.__init__ = init
         java.send_command = self._lines.around(java.send_command)
+        self._lines.turns.install()
         threading.Thread.start = self._lines.starting(  # type: ignore[method-assign]
             threading.Thread.start
         )
@@ -478,6 +479,9 @@ class Probe:
         full = self._is_elsewhere(path)
         if full is not None:
             self._write_note(self._file.with_name(NOTES), full)
+
+    def _note_turns(self) -> None:
+        self._write_note(self._file.with_name(NOTED_TURNS), "in turn")
 
     def _write_note(self, notes: Path, note: str) -> None:
         self._busy.now = True

@@ -18,11 +18,19 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from bettong.harness.queries.sink.concurrent import Beside, Marks, elsewhere, is_sparks
+from bettong.harness.queries.sink.concurrent import (
+    STILL_AT_WORK,
+    Beside,
+    Marks,
+    elsewhere,
+    is_sparks,
+    named,
+)
 from bettong.harness.queries.sink.folder_watch import FolderWatch
 from bettong.harness.queries.sink.lines import Line, LinesBegun
 from bettong.harness.queries.sink.mapped_files import MappedFiles
 from bettong.harness.queries.sink.processes import LeftAtWork
+from bettong.harness.queries.sink.turns import Turns
 from bettong.harness.queries.sink.users_code import is_users
 
 
@@ -37,6 +45,7 @@ class LineMoments:
             of that.
         begins: is given a path of the run, and a line that is about to begin.
         runs: is given the frame of each line, when nothing more comes before it.
+        in_turn: called when a batch has given something to threads that went on in turn.
 
     Attributes:
         asked: the numbers of the lines before which it asks, whatever has changed.
@@ -48,8 +57,10 @@ class LineMoments:
         happens: Callable[[str, str, Line | None], None],
         begins: Callable[[str, Line], None],
         runs: Callable[[FrameType], None],
+        in_turn: Callable[[], None],
     ) -> None:
         self._folder = folder
+        self._in_turn = in_turn
         self._happens = happens
         self._begins = begins
         self._runs = runs
@@ -62,6 +73,9 @@ class LineMoments:
         self._looking = False
         self._mapped = MappedFiles()
         self.seen_otherwise: set[str] = set()
+        self.turns = Turns(
+            self._acts, self._acts_no_more, lambda call, thread: call.beside.thread_starts(thread)
+        )
 
     def of(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function of ``foreachBatch``, with its lines and those of the code beside it
@@ -73,20 +87,31 @@ class LineMoments:
                 return function(*arguments)
             watch = FolderWatch(folder, self.seen_otherwise)
             call = _Call(folder, watch, Beside(self._left, folder))
-            self._calls[threading.get_ident()] = call
             before = sys.gettrace()
-            sys.settrace(partial(self._entered, call))
+            self._acts(call)
+            self.turns.batch_begins(call, int(arguments[-1]))
             try:
                 done = function(*arguments)
                 self._returns(call)
                 return done
             finally:
+                self.turns.batch_ends()
                 sys.settrace(before)
                 self._calls.pop(threading.get_ident(), None)
                 call.beside.processes.still_at_work()  # also where the function fails
                 call.watch.close()
 
         return watched
+
+    def _acts(self, call: _Call) -> None:
+        """What this thread does from now on is done for a batch."""
+        self._calls[threading.get_ident()] = call
+        sys.settrace(partial(self._entered, call))
+
+    def _acts_no_more(self, thread: int) -> None:
+        self._calls.pop(thread, None)
+        if thread == threading.get_ident():
+            sys.settrace(None)
 
     def around(self, command: Callable[..., Any]) -> Callable[..., Any]:
         """A call of Spark's, which changes files as Spark's own hooks see."""
@@ -138,8 +163,8 @@ class LineMoments:
         """``threading.Thread.start``, which tells of those that the user's code starts."""
 
         def started(thread: threading.Thread) -> None:
-            start(thread)
-            if self._folder() is not None and not is_sparks(thread):
+            goes_in_turn = self.turns.starts(thread, start)
+            if self._folder() is not None and not goes_in_turn and not is_sparks(thread):
                 call = self._calls.get(threading.get_ident())
                 if call is None:
                     self._threads.add(thread)
@@ -172,15 +197,26 @@ class LineMoments:
         """The function has done its work: what others have done meanwhile, or are to do still, is
         told. Who has ended by the time that is asked has done what files show after it."""
         self._look()
-        left = call.beside.left(call.home or "")
+        left = call.beside.left(call.home or "") or self._left_in_turn()
         self._look()
         who = call.who or left
         if who or call.by is not None:
             self._happens(call.change or call.any_file, who, call.by)
 
+    def _left_in_turn(self) -> str:
+        if self.turns.given():
+            self._in_turn()
+        if (left := self.turns.left()) is None:
+            return ""
+        thread, is_over = left
+        who = named(thread) if thread is not None else "a thread that has not begun"
+        return f"nobody waited for {who}" if is_over else f"{who} {STILL_AT_WORK}"
+
     def _own_calls(self) -> list[_Call]:
-        """Those of this process, which may be a copy of the one that has them."""
-        return [call for call in self._calls.values() if call.beside.pid == os.getpid()]
+        """Those of this process, which may be a copy of the one that has them. Several threads may
+        act for one of them."""
+        own = {id(call): call for call in list(self._calls.values())}
+        return [call for call in own.values() if call.beside.pid == os.getpid()]
 
     def _entered(self, call: _Call, frame: FrameType, _event: str, _: Any) -> Any:
         if not is_users(frame):
@@ -191,7 +227,7 @@ class LineMoments:
         return partial(self._line, call) if beside else None
 
     def _line(self, call: _Call, frame: FrameType, event: str, _: Any) -> Any:
-        if event == "line":
+        if event == "line" and self.in_batch:
             self._look()
             (change, call.change), (who, call.who) = (call.change, None), (call.who, "")
             by, call.by = call.by, None

@@ -9,7 +9,7 @@ from probed import BATCH, moments
 
 USERS = """
 import os, subprocess, sys, threading
-from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 GO_ON = threading.Event()
@@ -21,7 +21,7 @@ def text(path):
     Path(path).write_text("x")
 
 def come_to_rest(pool):
-    [thread] = pool._threads
+    [thread] = pool._pool
     while Path(f"/proc/self/task/{thread.native_id}/stat").read_text().split()[2] != "S":
         pass
 
@@ -47,8 +47,8 @@ def beside(
 
 
 def test_a_thread_that_writes_a_file_is_told(tmp_path: Path) -> None:
-    lines = "with ThreadPoolExecutor(1) as pool:", "    pool.submit(text, a).result()"
-    who = "the thread 'ThreadPoolExecutor' did"
+    lines = "with ThreadPool(1) as pool:", "    pool.apply(text, (a,))"
+    who = "the thread 'Thread (worker)' did"
     assert beside(tmp_path, *lines)[:2] == [f"open a: {who} open a", f"write a: {who} write a"]
 
 
@@ -57,8 +57,8 @@ def test_a_thread_that_was_at_work_while_files_changed_past_python_is_told(
     tmp_path: Path, last: tuple[str, ...]
 ) -> None:
     """Also where the function has no line after that."""
-    lines = "pool = ThreadPoolExecutor(1)", "pool.submit(past_python, a).result()", *last
-    who = "the thread 'ThreadPoolExecutor' worked while files changed"
+    lines = "pool = ThreadPool(1)", "pool.apply(past_python, (a,))", *last
+    who = "the thread 'Thread (worker)' worked while files changed"
     assert beside(tmp_path, *lines) == [f"change a: {who}"]
 
 
@@ -67,8 +67,8 @@ def test_threads_that_only_read_are_nothing(tmp_path: Path) -> None:
     sleeps only there."""
     lines = (
         "sys.setswitchinterval(1000)",
-        "pool = ThreadPoolExecutor(1)",
-        "assert list(pool.map(len, ['x'])) == [1]",
+        "pool = ThreadPool(1)",
+        "assert pool.map(len, ['x']) == [1]",
         "come_to_rest(pool)",
         "text(a)",
         "past_python(b)",
@@ -202,8 +202,9 @@ def test_the_jobs_of_a_thread_are_marked_once_and_again_when_it_takes_over_prope
         "give = connection.send_command",
         "give('c\\nown\\ne\\n')",
         "texts = 'A\\nword\\n', 'c\\no1\\ncount\\ne\\n', 'c\\no1\\nsetLocalProperties\\ne\\n'",
-        "with ThreadPoolExecutor(1) as pool:",
-        "    list(pool.map(give, (*texts, texts[1], texts[1])))",
+        "with ThreadPool(1) as pool:",
+        "    for text in (*texts, texts[1], texts[1]):",
+        "        pool.apply(give, (text,))",
     )
     replaced = """
 commands = []
@@ -218,7 +219,7 @@ sys.audit"""
         "each =",
         "users.connection = object.__new__(py4j.clientserver.ClientServerConnection); each =",
     )
-    mark = "setLocalProperty sbettong.concurrent sthe thread 'ThreadPoolExecutor' e"
+    mark = "setLocalProperty sbettong.concurrent sthe thread 'Thread (worker)' e"
     shown = "\nseen[:] = [' '.join(x.split('\\n')[2:]).strip() for x in commands]"
     assert moments(tmp_path, code + shown) == [
         *("e", ""),
