@@ -210,6 +210,7 @@ def in_turn(beside: Collection[str]) -> str:
         )
     return (
         f"its code does several things at once ({first}), and which of them are done when "
-        "the driver dies is chance: for the check have the function's own thread do them, one "
-        "after the other, and wait for what it starts; where they come in any order, check each"
+        "the driver dies is chance: give them to a ThreadPoolExecutor, whose threads go on in turn "
+        "under a check, or have the function's own thread do them, one after the other, and wait "
+        "for what it starts; where they come in any order, check each"
     )

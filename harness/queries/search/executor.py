@@ -78,6 +78,7 @@ class QueryExecutor:
         kept: the run of ``keep``, a fault set, once there was one.
         confirmations: of violations.
         ran: lines of the user's code that any run has begun.
+        in_turn: whether in any run threads of a batch went on one after the other.
     """
 
     runner: QueryRunner
@@ -96,6 +97,7 @@ class QueryExecutor:
     kept: QueryRun | None = None
     parallel: int = 1
     ran: set[RanLine] = field(default_factory=set)
+    in_turn: bool = False
     _more: Callable[[], Sequence[QueryRunner] | None] | None = None
     _alone: int = _ALONE
     confirmations: Confirmations = field(init=False)

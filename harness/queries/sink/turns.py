@@ -26,12 +26,14 @@ from concurrent.futures import _base as futures
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from types import FrameType
 from typing import Any
-
-from bettong.harness.queries.sink.users_code import is_users
 
 _LONGEST_S = 150.0
 """Longer than any client is made to wait. What is not there by then waits for something else."""
+_LONGEST_AT_ONCE_S = 30.0
+"""The same of a thread of its own that has its turn as soon as it is given, for there are such as
+go on until they are told to stop."""
 _BETWEEN = (f"{__package__}.", futures.__name__)
 """How the names of modules begin whose calls are made for who has called them."""
 _wait = threading.Condition.wait
@@ -97,6 +99,8 @@ class Turns:
     """Of one process.
 
     Args:
+        is_own: whether a frame is of the code of a batch, and not of a library's, which knows what
+            its threads do.
         begins: is given the batch for which this thread works from now on.
         ends: this thread does so no longer; is given its number.
         at_will: is given a batch, and a thread that works beside it from now on.
@@ -104,10 +108,12 @@ class Turns:
 
     def __init__(
         self,
+        is_own: Callable[[Any, FrameType], bool],
         begins: Callable[[Any], None],
         ends: Callable[[int], None],
         at_will: Callable[[Any, threading.Thread], None],
     ) -> None:
+        self._is_own = is_own
         self._begins = begins
         self._ends = ends
         self._at_will = at_will
@@ -116,6 +122,7 @@ class Turns:
         self._in_pools: weakref.WeakKeyDictionary[ThreadPoolExecutor, list[_Piece]]
         self._in_pools = weakref.WeakKeyDictionary()
         self._known: weakref.WeakKeyDictionary[Hashable, _Piece] = weakref.WeakKeyDictionary()
+        self._endless: set[int] = set()
         self._local = threading.local()
         self._ended = 0
 
@@ -136,7 +143,8 @@ class Turns:
         for module in modules:
             module.wait, module.as_completed = wait, as_completed
         threading.Condition.wait = self._blocking(_wait)  # type: ignore[method-assign]
-        time.sleep = self._sleeping(time.sleep)
+        clock: Any = time
+        clock.sleep = self._sleeping(time.sleep)
 
     # --- a batch
 
@@ -155,10 +163,13 @@ class Turns:
 
     def left(self) -> tuple[threading.Thread | None, bool] | None:
         """A thread to which this one's batch has given something that nobody has waited for, and
-        whether it is over nevertheless; None if there is none."""
+        whether it is over nevertheless; None if there is none. Of those that go on at will only
+        what a pool has still to do counts."""
+        round = self._rounds[threading.get_ident()]
         with self._changed:
-            for piece in self._rounds[threading.get_ident()].pieces:
-                if not (piece.is_over and piece.awaited):
+            for piece in round.pieces:
+                over = piece.is_over and (piece.awaited or round.at_will)
+                if not (over or (round.at_will and piece.pool is None)):
                     return piece.thread, piece.is_over
         return None
 
@@ -168,14 +179,18 @@ class Turns:
         if self._calls_python:
             start(thread)
             return True
-        round = self._of_users()
-        piece = None if round is None else self._given(round, None, thread)
+        round = self._of_own_code()
+        target = _target(thread)
+        takes = round is not None and target not in self._endless
+        piece = self._given(round, None, thread) if round is not None and takes else None
         if piece is not None:
             thread.run = self._in_turn(piece, thread.run)  # type: ignore[method-assign]
         with self._calling_python():
             start(thread)
         if piece is not None:
-            self._may_go_at_once(piece)
+            self._may_go_at_once(piece, _LONGEST_AT_ONCE_S)
+            if piece.state is _State.AT_WILL:
+                self._endless.add(target)
         return piece is not None
 
     # --- what is put in place of Python's own
@@ -185,7 +200,7 @@ class Turns:
         def submitted(
             pool: ThreadPoolExecutor, fn: Callable[..., Any], /, *a: Any, **k: Any
         ) -> Any:
-            round = self._of_users()
+            round = self._of_own_code()
             if round is None:
                 return submit(pool, fn, *a, **k)
             piece = _Piece(round, pool)
@@ -318,13 +333,14 @@ class Turns:
         round = self._rounds.get(threading.get_ident())
         return None if round is None or round.at_will else round
 
-    def _of_users(self) -> _Round | None:
-        """The same, where the user's own code has called."""
+    def _of_own_code(self) -> _Round | None:
+        """The same, where the batch's own code has called."""
         round = self._acting()
         frame = sys._getframe(2) if round is not None else None
         while frame is not None and str(frame.f_globals.get("__name__")).startswith(_BETWEEN):
             frame = frame.f_back
-        return round if frame is not None and is_users(frame) else None
+        own = round is not None and frame is not None and self._is_own(round.batch, frame)
+        return round if own else None
 
     def _pieces(self, fs: Iterable[Future[Any]]) -> list[_Piece]:
         return [piece for future in fs if (piece := self._known.get(future)) is not None]
@@ -388,9 +404,10 @@ class Turns:
             piece.state, piece.end = _State.OVER, self._ended
             self._changed.notify_all()
 
-    def _may_go_at_once(self, piece: _Piece) -> None:
+    def _may_go_at_once(self, piece: _Piece, timeout: float | None = None) -> None:
         if piece.round.at_once:
-            self._give_turns(piece.round, lambda: piece.state in (_State.OVER, _State.SLEEPS))
+            enough = _State.OVER, _State.SLEEPS
+            self._give_turns(piece.round, lambda: piece.state in enough, timeout)
 
     def _let_one_go_on(self, round: _Round) -> None:
         with self._changed:
@@ -472,6 +489,12 @@ class Turns:
                     self._ends(number)
                 self._at_will(round.batch, piece.thread)
         self._changed.notify_all()
+
+
+def _target(thread: threading.Thread) -> int:
+    """What a thread does, the same for each that does it."""
+    target = getattr(thread, "_target", None) or type(thread)
+    return id(getattr(target, "__code__", target))
 
 
 def _goes_on(piece: _Piece) -> bool:

@@ -74,7 +74,10 @@ class LineMoments:
         self._mapped = MappedFiles()
         self.seen_otherwise: set[str] = set()
         self.turns = Turns(
-            self._acts, self._acts_no_more, lambda call, thread: call.beside.thread_starts(thread)
+            lambda call, frame: is_users(frame) and call.is_beside(frame),
+            self._acts,
+            self._acts_no_more,
+            lambda call, thread: call.beside.thread_starts(thread),
         )
 
     def of(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -221,10 +224,8 @@ class LineMoments:
     def _entered(self, call: _Call, frame: FrameType, _event: str, _: Any) -> Any:
         if not is_users(frame):
             return None
-        file = frame.f_code.co_filename
-        call.home = call.home or f"{Path(file).parent}/"
-        beside = file.startswith(call.home) and "site-packages" not in file[len(call.home) :]
-        return partial(self._line, call) if beside else None
+        call.home = call.home or f"{Path(frame.f_code.co_filename).parent}/"
+        return partial(self._line, call) if call.is_beside(frame) else None
 
     def _line(self, call: _Call, frame: FrameType, event: str, _: Any) -> Any:
         if event == "line" and self.in_batch:
@@ -282,6 +283,13 @@ class _Call:
     told: bool = False
     lines: LinesBegun = field(default_factory=LinesBegun)
     by: Line | None = None
+
+    def is_beside(self, frame: FrameType) -> bool:
+        """Whether a frame's code lies in the folder of the function or below, other than a library
+        that is installed there."""
+        file = frame.f_code.co_filename
+        home = self.home or ""
+        return file.startswith(home) and "site-packages" not in file[len(home) :]
 
     @property
     def any_file(self) -> str:

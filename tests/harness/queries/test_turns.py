@@ -12,7 +12,7 @@ USERS = """
 import concurrent.futures, os, threading, time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from multiprocessing.pool import ThreadPool
-from pathlib import Path
+from bettong.harness.queries.sink import turns
 
 WAITS = threading.Event()
 
@@ -117,6 +117,19 @@ def beats(paths, batch):
     thread.join()
     make(paths[1])
 
+def goes_on_until_it_is_told_to_stop(paths, batch):
+    turns._LONGEST_AT_ONCE_S, longest = 0.01, turns._LONGEST_AT_ONCE_S
+    stop = []
+    def poll():
+        while not stop:
+            pass
+    thread = threading.Thread(target=poll)
+    thread.start()
+    make(paths[0])
+    stop.append(True)
+    thread.join()
+    turns._LONGEST_AT_ONCE_S = longest
+
 def sleeps_until_it_is_there(paths, batch):
     thread = threading.Thread(target=make, args=paths[:1])
     thread.start()
@@ -155,7 +168,7 @@ POOL = ThreadPoolExecutor(3)
 def by_a_pool_that_stays(paths, batch):
     list(POOL.map(make, paths))
 
-def by_a_library(paths, batch):
+def by_the_threads_of_a_library(paths, batch):
     with ThreadPool(1) as pool:
         pool.apply(make, paths[:1])
 """
@@ -253,6 +266,11 @@ def test_all_else_is_as_it_would_be_without(
 
 
 @pytest.mark.parametrize("batch", [EVEN, ODD])
+def test_who_goes_on_until_it_is_told_to_stop_stops_nobody(all_done: Done, batch: int) -> None:
+    assert all_done["goes_on_until_it_is_told_to_stop", batch][0] == "a"
+
+
+@pytest.mark.parametrize("batch", [EVEN, ODD])
 def test_what_waits_in_another_way_goes_on_at_will_and_is_told(all_done: Done, batch: int) -> None:
     assert "a: the thread 'ThreadPoolExecutor' did mkdir " in " ".join(
         all_done["meet_each_other", batch]
@@ -274,5 +292,5 @@ def test_a_wait_that_is_given_up_leaves_the_others_at_work(all_done: Done, batch
 
 
 def test_what_libraries_give_to_their_own_threads_is_left_to_them(all_done: Done) -> None:
-    first, *_ = all_done["by_a_library", EVEN]
+    first, *_ = all_done["by_the_threads_of_a_library", EVEN]
     assert first.startswith("a: the thread 'Thread (worker)' did mkdir ")
