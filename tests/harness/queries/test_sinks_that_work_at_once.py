@@ -16,18 +16,18 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
 THEIRS = """
 import subprocess, threading
-from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.pool import ThreadPool
 
 class AThread(Mine):
-    # Takes a batch for written whose folder is there, and writes it in a thread.
+    # Takes a batch for written whose folder is there, and writes it in a thread of a pool that is not held to turns.
     def write(self, rows, env):
         def each(batch, batch_id):
             folder = env.workdir / f"batch-{batch_id}"
             if not folder.exists():
                 folder.mkdir()
                 rows = batch.select("id", "value").write.mode("overwrite")
-                with ThreadPoolExecutor(1) as pool:
-                    pool.submit(rows.parquet, str(folder / "rows")).result()
+                with ThreadPool(1) as pool:
+                    pool.apply(rows.parquet, (str(folder / "rows"),))
         return rows.writeStream.foreachBatch(each).option(
             "checkpointLocation", env.checkpoint).start()
 
