@@ -45,7 +45,7 @@ class LineMoments:
             of that.
         begins: is given a path of the run, and a line that is about to begin.
         runs: is given the frame of each line, when nothing more comes before it.
-        in_turn: called when a batch has given something to threads that went on in turn.
+        in_turn: called when a batch has waited for all that it has given to threads.
 
     Attributes:
         asked: the numbers of the lines before which it asks, whatever has changed.
@@ -207,9 +207,9 @@ class LineMoments:
             self._happens(call.change or call.any_file, who, call.by)
 
     def _left_in_turn(self) -> str:
-        if self.turns.given():
-            self._in_turn()
         if (left := self.turns.left()) is None:
+            if self.turns.given():
+                self._in_turn()
             return ""
         thread, is_over = left
         who = named(thread) if thread is not None else "a thread that has not begun"
