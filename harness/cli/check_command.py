@@ -26,10 +26,11 @@ from bettong.lineage.errors import UsageError
 from bettong.lineage.results import GUARANTEES, Guarantee, Result, begin_answer
 
 
-@click.command()
+@click.command("check", short_help="Judge two stored histories: what should be there, what is.")
 @click.argument("expected", type=click.Path(path_type=Path))
 @click.argument("observed", type=click.Path(path_type=Path))
-@click.option("--id", "ids", default="id", help="Column of the message id, or several with commas.")
+@click.option("--id", "ids", default="id", show_default=True,
+              help="Column of the message id, or several with commas.")  # fmt: skip
 @click.option("--key", help="Column of the key [default: key, where there is one].")
 @click.option("--order", help="Column of EXPECTED that gives the order [default: as it is stored].")
 @click.option(
@@ -159,8 +160,12 @@ def _on_this_machine(
 def _on_spark(check: StoredCheck, master: str) -> Judgement:
     if check.columns.batch is not None:
         raise UsageError("--batch: a check as a Spark job does not report batches; leave it out")
+    from bettong.harness.backends.spark_master import check_url
     from bettong.harness.histories.on_spark import judge_on_spark
+    from bettong.harness.spark.jar import java
 
+    check_url(master, "--spark")
+    java()  # before Spark says by a page of its own that there is none
     return judge_on_spark(check, master)
 
 

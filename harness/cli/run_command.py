@@ -19,7 +19,7 @@ from bettong.harness.suites.suite import Shard, SuiteRun, counted
 from bettong.lineage.results import GUARANTEES, begin_answer
 
 
-@click.command("run")
+@click.command("run", short_help="Run scenarios and suites, without faults and under them.")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option(
     "--faults",

@@ -31,7 +31,7 @@ def command(file: Path, once: bool, every: float) -> None:
     """
     if every != every:
         raise UsageError("--every: nan is no time; give seconds, such as 0.5")
-    view, console = MetricsView(), ToReader()
+    view, console = MetricsView(str(file)), ToReader()
     lines = _appended(file)
     view.add(next(lines))
     if once:
