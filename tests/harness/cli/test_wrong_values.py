@@ -34,6 +34,7 @@ def history(tmp_path: Path) -> str:
     [
         (("protocol", "simple", "--schedule", "nonsense"), "'nonsense' is no fault"),
         (("protocol", "simple", "--schedule", "O(a,b,1) und"), "'und' is no fault"),
+        (("protocol", "retry", "--nodes", "x,y"), "no such node; the protocol's nodes (--nodes) "),
         (("protocol", "simple", "--eot", "1" + "0" * 23), "not in the range"),
         (("protocol", "simple", "--crashes", "-1"), "not in the range"),
         (("check", "H", "H", "--ignore", "nocol"), "--ignore nocol: no such column"),
