@@ -65,6 +65,7 @@ from bettong.lineage.search.loop import Budget
 @click.option(
     "--steps",
     type=click.IntRange(1),
+    metavar="N",
     default=4,
     show_default=True,
     help="In so many steps, each a micro-batch, the script's input is fed.",

@@ -81,6 +81,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 @click.option(
     "--partitions",
     type=click.IntRange(1, 1 << 16),
+    metavar="N",
     help="State partitions: several use several cores, one is the quickest for small batches. "
     "Default: 4, in-process 1.",
 )
