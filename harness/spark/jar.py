@@ -80,7 +80,7 @@ def java() -> str:
     if path is None or not Path(path).exists():
         raise JarError(
             f"no Java {f'at {path}' if path else 'on PATH'}: install one of 17 or newer, or set "
-            "JAVA_HOME to it"
+            "JAVA_HOME to it; run, demo and start have --runner in-process, which needs none"
         )
     return path
 
