@@ -190,7 +190,7 @@ class RunConfig:
             if wanted != given:
                 raise UsageError(
                     f"application {app.name} has the {what} {sorted(wanted)}, "
-                    f"the run was given {sorted(given)}"
+                    f"the run was given {sorted(given)}: give each of them once"
                 )
         for state in app.states:
             if state.consistency == "available":

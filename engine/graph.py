@@ -174,10 +174,6 @@ class Application:
         """The highest level; 0 when no step keeps state."""
         return max(self.level.values())
 
-    def consumers(self, node: Node) -> tuple[Node, ...]:
-        """The steps that a step feeds, each as often as it feeds it."""
-        return tuple(n for n in self.nodes for i in n.inputs if i is node)
-
 
 def application(
     name: str,

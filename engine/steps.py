@@ -63,7 +63,7 @@ class RunOverError(BettongError):
 
 
 class Recorder(Protocol):
-    """Where events go. ``tell`` returns when the process may go on."""
+    """Where events go. ``notify`` returns when the process may go on."""
 
     def notify(self, event: TraceEvent) -> None: ...
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from bettong.engine import Application
 from bettong.harness.faults.schedule import Schedule
-from bettong.lineage.errors import UsageError
+from bettong.lineage.errors import UsageError, reason_of
 from bettong.lineage.files import read_bytes
 
 Component = Literal["gateway", "receiver", "protocol", "sink"]
@@ -134,7 +134,8 @@ class Scenario:
         try:
             found = self._read(path)
         except OSError as e:
-            raise UsageError(f"cannot read the input {self.name}: {e}") from e
+            where = path or self.name
+            raise UsageError(f"cannot read the input {where}: {reason_of(e)}") from e
         if not any(found.values()):
             raise UsageError(f"the input {path or self.name} is empty: there is nothing to test")
         sources = {source.name for source in self.load_application().sources}

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bettong.lineage.errors import UsageError
+from bettong.lineage.errors import UsageError, reason_of
 
 LIMIT = 256 << 20
 
@@ -23,7 +23,7 @@ def read_bytes(path: Path, what: str) -> bytes:
         with path.open("rb") as file:
             content = file.read(LIMIT + 1)
     except (OSError, ValueError) as e:
-        raise UsageError(f"cannot read {what} {path}: {e}") from e
+        raise UsageError(f"cannot read {what} {path}: {reason_of(e)}") from e
     if len(content) > LIMIT:
         raise UsageError(f"{what} {path} has more than {LIMIT >> 20} MiB: it cannot be meant")
     return content

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 from bettong.lineage.trace import TraceEvent
 from bettong.reports.steps import FAULT, StepSpan, carried, faulted_steps, input_of, taken_steps
 
 Look = Literal["plain", "fault", "witness", "only"]
+Ending = Literal["done", "failed", "never"]
 
 MAX_ROWS = 56
 BEFORE_FAULT = 8
@@ -31,7 +33,7 @@ class Mark:
     end_row: int
     label: str
     look: Look
-    ending: Literal["done", "failed", "never"]
+    ending: Ending
     incarnation: int
 
 
@@ -103,11 +105,6 @@ def around(
     row_of = {i: row for row, i in enumerate(shown)}
     began = [taken[i].began for i in shown]
 
-    def end_row(t: StepSpan, row: int) -> int:
-        if t.ended is None:
-            return row
-        return max(row, sum(1 for b in began if b < t.ended) - 1)
-
     def look(i: int) -> Look:
         if i in hit and injected:
             return "fault"
@@ -115,24 +112,7 @@ def around(
             return "only"
         return "witness" if i in witness else "plain"
 
-    marks = tuple(
-        Mark(
-            t.node,
-            row,
-            end_row(t, row),
-            t.step + (f" #{t.occurrence}" if t.occurrence > 1 else ""),
-            look(i),
-            "never" if t.ended is None else "failed" if t.failed else "done",
-            t.incarnation,
-        )
-        for i, row in row_of.items()
-        for t in (taken[i],)
-    )
-    gaps = {
-        row: i - (shown[row - 1] if row else -1) - 1
-        for i, row in row_of.items()
-        if i - (shown[row - 1] if row else -1) > 1
-    }
+    marks = tuple(_mark(taken[i], row, began, look(i)) for i, row in row_of.items())
     return Diagram(
         nodes=_nodes(taken, shown),
         rows=len(shown),
@@ -143,8 +123,22 @@ def around(
             for i, f in hit.items()
             if i in row_of and injected
         ),
-        gaps=gaps,
+        gaps=_gaps(shown),
     )
+
+
+def _mark(step: StepSpan, row: int, began: Sequence[int], look: Look) -> Mark:
+    """How a step is drawn, from its row down to the last one that began before it ended."""
+    end = row if step.ended is None else max(row, sum(1 for b in began if b < step.ended) - 1)
+    number = f" #{step.occurrence}" if step.occurrence > 1 else ""
+    ending: Ending = "never" if step.ended is None else "failed" if step.failed else "done"
+    return Mark(step.node, row, end, step.step + number, look, ending, step.incarnation)
+
+
+def _gaps(shown: Sequence[int]) -> dict[int, int]:
+    """How many steps are left out before each row before which some are."""
+    left_out = (i - before - 1 for before, i in pairwise((-1, *shown)))
+    return {row: number for row, number in enumerate(left_out) if number}
 
 
 def _recorded_faults(events: Sequence[TraceEvent], taken: Sequence[StepSpan]) -> dict[int, str]:

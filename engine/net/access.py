@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bettong.engine.address import Address
 from bettong.engine.net.errors import ConnectionLostError
-from bettong.lineage.errors import UsageError
+from bettong.lineage.errors import UsageError, reason_of
 
 _LONGEST_TOKEN = 4096  # bytes
 
@@ -78,7 +78,11 @@ class ListenConfig:
         try:
             return socket.create_server(self.address, family=family, backlog=128)
         except OSError as e:
-            raise UsageError(f"cannot listen on {self.address}: {e.strerror or e}") from e
+            why, _, _ = reason_of(e).partition(" (while attempting")
+            raise UsageError(
+                f"cannot listen on {self.address}: {why}: choose another address, or end what "
+                "listens there"
+            ) from e
 
 
 @dataclass(frozen=True)
@@ -172,7 +176,7 @@ def read_token(path: Path | None) -> str:
             content = file.read(_LONGEST_TOKEN + 1)
         token = content.decode("utf-8").strip()
     except (OSError, ValueError) as e:
-        raise UsageError(f"cannot read the token file {path}: {e}") from e
+        raise UsageError(f"cannot read the token file {path}: {reason_of(e)}") from e
     if len(content) > _LONGEST_TOKEN:
         raise UsageError(f"the token file {path} has more than {_LONGEST_TOKEN} bytes")
     if not token:

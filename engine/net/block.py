@@ -48,17 +48,6 @@ class Block:
         return cls(np.fromiter(ends, "<u4", len(payloads) + 1), data)
 
     @classmethod
-    def of_arrow(cls, array: pa.BinaryArray | pa.StringArray) -> Block:
-        """The block of an Arrow array of type ``binary`` or ``string``; copies offsets only.
-        Raises ValueError for other types and for nulls."""
-        if str(array.type) not in ("binary", "string") or array.null_count:
-            raise ValueError(f"a block is made of binary or string without nulls, not {array.type}")
-        _, offsets, data = array.buffers()
-        found = np.frombuffer(offsets, "<u4", len(array) + 1, 4 * array.offset)
-        view = memoryview(data) if data is not None else memoryview(b"")
-        return cls(found - found[0], view[int(found[0]) : int(found[-1])])
-
-    @classmethod
     def parse(cls, body: Buffer) -> Block:
         """The block in these bytes, all of them; raises FrameError when they are none."""
         view = memoryview(body)

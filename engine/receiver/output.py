@@ -82,7 +82,7 @@ class Output:
         self.notify()
 
     def append(self, pieces: Iterable[bytes]) -> None:
-        """Append a batch; durable on return, for readers of whole batches after ``tell``.
+        """Append a batch; durable on return, for readers of whole batches after :meth:`notify`.
 
         Raises OSError; then nothing of it remains if the disk allows that.
         """

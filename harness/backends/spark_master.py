@@ -38,11 +38,11 @@ except OSError as e:
 """
 
 
-def check_url(master: str) -> None:
+def check_url(master: str, option: str = "--master") -> None:
     """Raises UsageError for what is no master of Spark's."""
     if not _MASTER.fullmatch(master):
         raise UsageError(
-            f"--master {master}: write it as Spark does, as spark://HOST:7077 or local[4]"
+            f"{option} {master}: write it as Spark does, as spark://HOST:7077 or local[4]"
         )
 
 

@@ -17,7 +17,7 @@ from bettong.harness.cli.printing import cell
 from bettong.lineage.errors import UsageError
 
 
-@click.command("bench")
+@click.command("bench", short_help="Measure beside a peer or a plain way of doing the same.")
 @click.argument("name")
 @click.option("--full", is_flag=True, help="The size that the docs report; takes minutes.")
 @click.option("--realistic", is_flag=True, help="sinks: those that people publish.")

@@ -26,33 +26,54 @@ from bettong.lineage.errors import UsageError
 from bettong.lineage.results import GUARANTEES, Guarantee, Result, begin_answer
 
 
-@click.command()
+@click.command("check", short_help="Judge two stored histories: what should be there, what is.")
 @click.argument("expected", type=click.Path(path_type=Path))
 @click.argument("observed", type=click.Path(path_type=Path))
-@click.option("--id", "ids", default="id", help="Column of the message id, or several with commas.")
-@click.option("--key", help="Column of the key [default: key, where there is one].")
-@click.option("--order", help="Column of EXPECTED that gives the order [default: as it is stored].")
+@click.option("--id", "ids", metavar="COLUMN,...", default="id", show_default=True,
+              help="Column of the message id, or several with commas.")  # fmt: skip
 @click.option(
-    "--arrival", help="Column of OBSERVED that gives the order seen [default: as stored]."
+    "--key", metavar="COLUMN", help="Column of the key [default: key, where there is one]."
+)
+@click.option(
+    "--order",
+    metavar="COLUMN",
+    help="Column of EXPECTED that gives the order [default: as it is stored].",
+)
+@click.option(
+    "--arrival",
+    metavar="COLUMN",
+    help="Column of OBSERVED that gives the order seen [default: as stored].",
 )
 @click.option(
     "--ordering",
     type=click.Choice(get_args(Order)),
     help="The order that has to hold [default: per-key with a key, total with --order, else none].",
 )
-@click.option("--compare", help="Contents that must be equal, with commas [default: all in both].")
-@click.option("--ignore", default="", help="Columns not to be compared, with commas.")
-@click.option("--batch", help="Column of OBSERVED with the batch of a record, to be reported.")
+@click.option(
+    "--compare",
+    metavar="COLUMN,...",
+    help="Contents that must be equal, with commas [default: all in both].",
+)
+@click.option(
+    "--ignore", metavar="COLUMN,...", default="", help="Columns not to be compared, with commas."
+)
+@click.option(
+    "--batch",
+    metavar="COLUMN",
+    help="Column of OBSERVED with the batch of a record, to be reported.",
+)
 @click.option(
     "--expect", type=click.Choice(GUARANTEES), default="effectively-once", show_default=True
 )
-@click.option("--witnesses", type=click.IntRange(1), default=1000, show_default=True,
+@click.option("--witnesses", type=click.IntRange(1), metavar="N", default=1000, show_default=True,
               help="Anomalies of each kind that are reported; all are counted.")  # fmt: skip
-@click.option("--memory", type=click.IntRange(1), default=1024, show_default=True,
+@click.option("--memory", type=click.IntRange(1), metavar="MIB", default=1024, show_default=True,
               help="MiB that rows may take before they go to files.")  # fmt: skip
 @click.option("--temp", type=click.Path(path_type=Path, exists=True, file_okay=False),
               help="Directory for these files [default: the system's].")  # fmt: skip
-@click.option("--spark", "master", help="Check as a job on this Spark master, e.g. local[8].")
+@click.option(
+    "--spark", "master", metavar="URL", help="Check as a job on this Spark master, e.g. local[8]."
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Write result.json and reports here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result and nothing else.")
 @click.option("--quiet", is_flag=True, help="No progress.")
@@ -159,8 +180,12 @@ def _on_this_machine(
 def _on_spark(check: StoredCheck, master: str) -> Judgement:
     if check.columns.batch is not None:
         raise UsageError("--batch: a check as a Spark job does not report batches; leave it out")
+    from bettong.harness.backends.spark_master import check_url
     from bettong.harness.histories.on_spark import judge_on_spark
+    from bettong.harness.spark.jar import java
 
+    check_url(master, "--spark")
+    java()  # before Spark says by a page of its own that there is none
     return judge_on_spark(check, master)
 
 

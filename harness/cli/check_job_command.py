@@ -22,7 +22,7 @@ from bettong.lineage.results import Guarantee
 from bettong.lineage.search.loop import Budget
 
 
-@click.command("check-job")
+@click.command("check-job", short_help="Is this streaming job effectively-once?")
 @click.argument("targets", metavar="[TARGET...]", nargs=-1)
 @click.option(
     "--script",
@@ -65,6 +65,7 @@ from bettong.lineage.search.loop import Budget
 @click.option(
     "--steps",
     type=click.IntRange(1),
+    metavar="N",
     default=4,
     show_default=True,
     help="In so many steps, each a micro-batch, the script's input is fed.",

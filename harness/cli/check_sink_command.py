@@ -19,7 +19,7 @@ from bettong.lineage.results import Guarantee
 from bettong.lineage.search.loop import Budget
 
 
-@click.command("check-sink")
+@click.command("check-sink", short_help="Is this sink effectively-once?")
 @click.argument("targets", metavar="TARGET...", nargs=-1, required=True)
 @click.option("--option", "options", multiple=True, metavar="K=V", help="For format:NAME.")
 @query_options

@@ -48,7 +48,7 @@ class _Reader:
         return "   ".join(f"{word} {count}" for word, count in most)
 
 
-@click.command("demo")
+@click.command("demo", short_help="See a pipeline with one mistake in it broken, and why.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),

@@ -32,7 +32,7 @@ class Finding:
         name: what was looked for.
         status: ``ok``, ``limited`` (works, with less) or ``missing``.
         found: what is there.
-        required: without it ``bettong run`` does not work at all.
+        required: without it nothing works that needs Spark, which is the default everywhere.
         cost: what is lost, when it is not ``ok``.
         remedy: the command or the step that brings it, when it is not ``ok``.
     """
@@ -65,7 +65,12 @@ def _java() -> Finding:
     version = re.search(r'version "(\d+)', text or "")
     if not version:
         return Finding(
-            "Java", "missing", f"{java} does not start", True, "Spark does not start", remedy
+            "Java",
+            "missing",
+            f"{java} does not start",
+            True,
+            "Spark does not start; --runner in-process, of run, demo and start, needs none",
+            remedy,
         )
     found = (text or "").splitlines()[0]
     if int(version[1]) < 17:

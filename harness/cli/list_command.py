@@ -12,7 +12,7 @@ from bettong.harness.cli.printing import say
 _COLUMNS = ("name", "kind", "expect", "title")
 
 
-@click.command("list")
+@click.command("list", short_help="List scenarios, suites, protocols, sinks, jobs and benches.")
 @click.option("--json", "as_json", is_flag=True, help="Print the list as JSON.")
 def command(as_json: bool) -> None:
     """List the scenarios, suites, protocols, sinks and jobs that there are, each in one line

@@ -23,11 +23,13 @@ class MetricsView:
     """The figures so far.
 
     Attributes:
+        name: of the file, for errors.
         recent: the last batches' lines.
         spark: Spark's own split of the last batch that it reported.
         messages: read since the file began, by stream.
     """
 
+    name: str
     recent: deque[Mapping[str, Any]] = field(default_factory=lambda: deque(maxlen=RECENT))
     spark: Mapping[str, float] = field(default_factory=dict)
     messages: Counter[str] = field(default_factory=Counter)
@@ -43,7 +45,7 @@ class MetricsView:
                     self.messages.update(reported["messages"])
                     self.recent.append(reported)
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
-                raise UsageError(f"not a line of a metrics file: {line[:80]!r}") from e
+                raise UsageError(f"{self.name}: not a line of a metrics file: {line[:80]!r}") from e
 
     def picture(self) -> RenderableType:
         """Tables of it all; raises UsageError when a line has not what a metrics file's have."""
@@ -53,7 +55,9 @@ class MetricsView:
             return self._tables()
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as e:
             line = str(self.recent[-1])[:80]
-            raise UsageError(f"not a line of a metrics file: {line}: {type(e).__name__} {e}") from e
+            raise UsageError(
+                f"{self.name}: not a line of a metrics file: {line}: {type(e).__name__} {e}"
+            ) from e
 
     def _tables(self) -> RenderableType:
         last = self.recent[-1]

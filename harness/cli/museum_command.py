@@ -21,7 +21,7 @@ from bettong.lineage.results import Result
 from bettong.lineage.search.loop import Budget
 
 
-@click.command("museum")
+@click.command("museum", short_help="Real bugs of streaming jobs, found again without a hint.")
 @click.argument("id", required=False)
 @click.option(
     "--budget",

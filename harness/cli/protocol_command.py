@@ -54,9 +54,13 @@ class _Ask:
 @click.argument(
     "program", nargs=-1, required=True, metavar="NAME|MODULE:CLASS|FILE.py:CLASS|FILE.ded..."
 )
-@click.option("--eot", type=_ROUNDS, help="The last round. Default: the program's own.")
-@click.option("--eff", type=_ROUNDS, help="Messages sent in rounds below it may be lost.")
-@click.option("--crashes", type=_ROUNDS, help="At most so many nodes crash.")
+@click.option(
+    "--eot", type=_ROUNDS, metavar="N", help="The last round. Default: the program's own."
+)
+@click.option(
+    "--eff", type=_ROUNDS, metavar="N", help="Messages sent in rounds below it may be lost."
+)
+@click.option("--crashes", type=_ROUNDS, metavar="N", help="At most so many nodes crash.")
 @click.option("--nodes", metavar="A,B,...", help="Names of the nodes.")
 @click.option(
     "--crash-model",
@@ -66,17 +70,28 @@ class _Ask:
     help="What a crashed node still does.",
 )
 @click.option(
-    "--down-for", type=_ROUNDS, default=1, show_default=True, help="Rounds that a restart takes."
+    "--down-for",
+    type=_ROUNDS,
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Rounds that a restart takes.",
 )
 @click.option(
     "--duplicates",
     type=_ROUNDS,
+    metavar="N",
     default=0,
     show_default=True,
     help="At most so many duplicates.",
 )
 @click.option(
-    "--delays", type=_ROUNDS, default=0, show_default=True, help="At most so many delays."
+    "--delays",
+    type=_ROUNDS,
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="At most so many delays.",
 )
 @click.option("--exhaustive", is_flag=True, help="Run every schedule within the bounds.")
 @click.option("--find-all", is_flag=True, help="All minimal fault sets, not only the first.")
@@ -89,7 +104,9 @@ class _Ask:
 )
 @click.option("--schedule", metavar='"FAULT ..."', help="Run this one schedule.")
 @click.option("--budget", metavar="RUNS|5m", help="How many runs, or how long, at most.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of random schedules.")
+@click.option(
+    "--seed", type=int, metavar="S", default=0, show_default=True, help="Of random schedules."
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),

@@ -83,6 +83,6 @@ def _class_of(name: str) -> type[Protocol]:
         if inspect.isclass(value) and issubclass(value, Protocol) and value is not Protocol
     }
     if wanted not in known:
-        hint = did_you_mean(wanted, known) or f"there is {', '.join(known) or 'none'}"
+        hint = did_you_mean(wanted, known) or f"there is {', '.join(known) or 'no protocol at all'}"
         raise UsageError(f"no protocol {wanted} in {place}; {hint}")
     return known[wanted]

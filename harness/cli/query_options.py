@@ -53,6 +53,7 @@ _OPTIONS = (
     click.option(
         "--together",
         type=click.IntRange(1, 3),
+        metavar="N",
         help="How many faults may happen together, in place of what --bounds says.",
     ),
     click.option(

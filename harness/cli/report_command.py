@@ -26,7 +26,7 @@ from bettong.reports.otlp import otlp_trace
 from bettong.reports.words import VERDICT_SIGN, level_line
 
 
-@click.command()
+@click.command("report", short_help="Rebuild the reports of results; join those of shards.")
 @click.argument("directories", metavar="DIR...", nargs=-1, required=True, type=click.Path())
 @click.option(
     "--out", type=click.Path(path_type=Path), help="Where to write; default: one DIR's own."

@@ -19,7 +19,7 @@ from bettong.harness.suites.suite import Shard, SuiteRun, counted
 from bettong.lineage.results import GUARANTEES, begin_answer
 
 
-@click.command("run")
+@click.command("run", short_help="Run scenarios and suites, without faults and under them.")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @click.option(
     "--faults",
@@ -34,6 +34,7 @@ from bettong.lineage.results import GUARANTEES, begin_answer
 @click.option(
     "--workers",
     type=click.IntRange(0, 2),
+    metavar="N",
     default=0,
     show_default=True,
     help="Spark workers of a standalone cluster; 0: all in the driver.",
@@ -47,7 +48,9 @@ from bettong.lineage.results import GUARANTEES, begin_answer
     "file for each.",
 )
 @click.option("--budget", metavar="RUNS|5m", help="How many runs, or how long, at most.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of random schedules.")
+@click.option(
+    "--seed", type=int, metavar="S", default=0, show_default=True, help="Of random schedules."
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),

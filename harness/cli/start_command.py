@@ -16,14 +16,16 @@ from bettong.engine.in_process import run_in_process
 from bettong.engine.net.access import Key, ListenConfig, read_token
 from bettong.engine.resilience import GIVES_UP
 from bettong.harness.backends.base import Runner
+from bettong.harness.backends.spark_master import check_url
 from bettong.harness.cli import application_options as launch
 from bettong.harness.cli import service, start_config
 from bettong.harness.cli.printing import say
+from bettong.lineage.counted import counted
 
-_FILE = click.Path(path_type=Path, dir_okay=False)
+_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 
 
-@click.command("start")
+@click.command("start", short_help="Run an application of your own until its streams have ended.")
 @click.argument("application", metavar="MODULE:NAME")
 @click.option(
     "--config",
@@ -79,6 +81,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--partitions",
     type=click.IntRange(1, 1 << 16),
+    metavar="N",
     help="State partitions: several use several cores, one is the quickest for small batches. "
     "Default: 4, in-process 1.",
 )
@@ -175,6 +178,7 @@ def command(
         config.expect_known_batches()  # before Spark is started for nothing
         service.log.info("starting", extra={"fields": {"application": app.name, "runner": runner}})
         if runner == "spark":
+            check_url(master)
             from bettong.engine.spark.runner import run
             from bettong.harness.spark.user_session import session
 
@@ -195,4 +199,4 @@ def command(
             click.echo(json.dumps(reported))
         else:
             ended = f"; {stop.by} ended the run, the next start goes on there" if stop.by else ""
-            say(f"{app.name}: {done} batches done{ended}")
+            say(f"{app.name}: {counted(done, 'batch', 'batches')} done{ended}")

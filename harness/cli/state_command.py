@@ -17,7 +17,7 @@ from bettong.harness.cli.printing import say
 from bettong.lineage.errors import UsageError
 
 
-@click.command("state")
+@click.command("state", short_help="Show, export or import the state of an application.")
 @click.argument("directory", metavar="DIR|s3://BUCKET/PREFIX")
 @click.option("--key", help="Show the entities of this key.")
 @click.option(

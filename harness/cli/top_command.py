@@ -22,7 +22,12 @@ _PERIOD = click.FloatRange(0.01, 3600, clamp=False)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--once", is_flag=True, help="Show what the file says now, and end.")
 @click.option(
-    "--every", type=_PERIOD, default=0.5, show_default=True, help="Seconds between looks."
+    "--every",
+    type=_PERIOD,
+    metavar="SECONDS",
+    default=0.5,
+    show_default=True,
+    help="Seconds between looks.",
 )
 def command(file: Path, once: bool, every: float) -> None:
     """Show the figures of a run while it goes on, until Ctrl-C.
@@ -31,7 +36,7 @@ def command(file: Path, once: bool, every: float) -> None:
     """
     if every != every:
         raise UsageError("--every: nan is no time; give seconds, such as 0.5")
-    view, console = MetricsView(), ToReader()
+    view, console = MetricsView(str(file)), ToReader()
     lines = _appended(file)
     view.add(next(lines))
     if once:

@@ -26,7 +26,7 @@ def _picture(answer: Why) -> str:
     return lineage_svg(lineage, "why", f"Lineage of {answer.asked.name}")
 
 
-@click.command("why")
+@click.command("why", short_help="Explain from its lineage why a message became visible.")
 @click.argument("directory", type=click.Path(path_type=Path, exists=True))
 @click.argument("message")
 @click.option("--dependents", is_flag=True, help="What depended on it, in place of why it was.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from bettong.harness.faults.step_ids import StepId
 from bettong.lineage.nearest import nearest
@@ -54,15 +53,15 @@ SHAPES = frozenset(
 _FREE_TAIL = re.compile(r"(?:batch=\d+/state|state\.metadata|source=\d+)/\S+$")
 
 
-def is_step(step: str, shapes: Iterable[str] = SHAPES) -> bool:
+def is_step(step: str) -> bool:
     """Whether a step of this name can exist."""
-    return StepId.parse(step).shape in set(shapes) or _FREE_TAIL.match(step) is not None
+    return StepId.parse(step).shape in SHAPES or _FREE_TAIL.match(step) is not None
 
 
-def nearest_step(step: str, shapes: Iterable[str] = SHAPES) -> str | None:
+def nearest_step(step: str) -> str | None:
     """The step id most like a misspelled one, with the numbers that were given."""
     id = StepId.parse(step)
-    found = nearest(id.shape, shapes, 0.5)
+    found = nearest(id.shape, SHAPES, 0.5)
     if found is None:
         return None
     numbers = iter(re.findall(r"(?<==)\d+|(?<=/)\d+$", step))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,40 +67,14 @@ def _cases(marker: pytest.Mark, test: pytest.Item) -> dict[str, Case]:
     _check(given)
     if "job" in given:
         return _job_case(given, test)
-    unknown = set(given) - {
-        "scenario",
-        "faults",
-        "expect",
-        "seed",
-        "input_file",
-        "budget",
-        "bounds",
-        *BOUNDS,
-    }
-    if marker.args or unknown or "scenario" not in given:
-        raise pytest.UsageError(
-            f"{test.nodeid}: @pytest.mark.bettong takes scenario=…, faults=…, expect=…, seed=…, "
-            f"input_file=…, budget=…, bounds=…, {'=…, '.join(BOUNDS)}=… by name"
-            f"{': not ' + ', '.join(unknown) if unknown else ''}"
-        )
+    _expect_named(marker, given, test)
     scenario, faults = given.pop("scenario"), given.pop("faults", "none")
     expect = given.pop("expect", "effectively-once")
     several = list(faults) if isinstance(faults, list | tuple) else [faults]
-    if not several:
-        raise UsageError("faults=[…] is empty: nothing would be run")
-    bounding = [n for n in ("bounds", *BOUNDS) if given.get(n) is not None]
-    if bounding and "ldfi" not in several:
-        raise UsageError(
-            f"{bounding[0]}=… is for searches by lineage: write faults='ldfi', or leave it out"
-        )
+    _expect_faults(several, given)
     cases: dict[str, Case] = {}
     own: dict[str, str | Mapping[str, Any]] = {}
     for one in several:
-        if not isinstance(one, str | Mapping):
-            raise UsageError(
-                f"faults={one!r}: it is none, ldfi, each-step, random:N, a schedule's file or a "
-                "schedule"
-            )
         case = Case(scenario, one, expect, given)
         if case.is_search:
             known = memory(test.config).get(memory_key(test), {})
@@ -112,6 +86,35 @@ def _cases(marker: pytest.Mark, test: pytest.Item) -> dict[str, Case]:
             own[name] = one
         cases[name] = case
     return cases
+
+
+def _expect_named(marker: pytest.Mark, given: Mapping[str, Any], test: pytest.Item) -> None:
+    """Raises pytest.UsageError for arguments without a name, or of another one."""
+    known = {"scenario", "faults", "expect", "seed", "input_file", "budget", "bounds", *BOUNDS}
+    unknown = set(given) - known
+    if marker.args or unknown or "scenario" not in given:
+        raise pytest.UsageError(
+            f"{test.nodeid}: @pytest.mark.bettong takes scenario=…, faults=…, expect=…, seed=…, "
+            f"input_file=…, budget=…, bounds=…, {'=…, '.join(BOUNDS)}=… by name"
+            f"{': not ' + ', '.join(unknown) if unknown else ''}"
+        )
+
+
+def _expect_faults(several: Sequence[object], given: Mapping[str, Any]) -> None:
+    """Raises UsageError for what says no faults, and for the bounds of no search."""
+    if not several:
+        raise UsageError("faults=[…] is empty: nothing would be run")
+    bounding = [n for n in ("bounds", *BOUNDS) if given.get(n) is not None]
+    if bounding and "ldfi" not in several:
+        raise UsageError(
+            f"{bounding[0]}=… is for searches by lineage: write faults='ldfi', or leave it out"
+        )
+    for one in several:
+        if not isinstance(one, str | Mapping):
+            raise UsageError(
+                f"faults={one!r}: it is none, ldfi, each-step, random:N, a schedule's file or a "
+                "schedule"
+            )
 
 
 def _check(given: Mapping[str, Any]) -> None:

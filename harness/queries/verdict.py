@@ -119,23 +119,11 @@ class QueryVerdict:
         if self.request.out is not None and self.request.replayed is None:
             counterexample.clear(self.request.out)
         violations = [findings.execution(schedule) for schedule in findings.minimal]
-        ways_of_failing = self._ways(executor, violations)
-        confirm = executor.confirmations.confirm
-        with ThreadPoolExecutor(executor.parallel) as pool:
-            list(pool.map(confirm, [first for first, *_ in ways_of_failing]))
-        chosen = [_shown_of(way, executor, violations) for way in ways_of_failing]
-        confirmed = [confirm(e) for e in chosen]
-        ways = [(e, self._counterexample(executor, e)) for e in chosen]
-        shown = [(e, reported) for e, reported in ways if reported is not None]
+        shown, missed, denied = self._shown_again(executor, violations)
         kinds = {a.kind for e, _ in shown for a in e.anomalies}
         guarantee = guarantee_of(kinds)
         unsure = [_unjudged(e) for e in executions if e.blind]
-        missed = [e for e, c in zip(chosen, confirmed, strict=True) if not (c.shown or c.in_time)]
-        unsure += [
-            f"{named(e.schedule)}: a SIGKILL does not show it"
-            for e, reported in ways
-            if reported is None and e not in missed
-        ]
+        unsure += (f"{named(e.schedule)}: a SIGKILL does not show it" for e in denied)
         unsure += _unlike(executor, executions, sampled)
         late = [f"{named(e.schedule)}: no time was left to show it by SIGKILL" for e in missed]
         disordered = self.subject.ordered and "Reorder" in kinds
@@ -154,19 +142,15 @@ class QueryVerdict:
         if verdict == "unknown":
             guarantee = guarantee_of(kinds | {a.kind for e in missed for a in e.anomalies})
         torn = [seen for e in executions for seen in e.details.get("torn", ())]
+        if verdict == "unknown" and missed:
+            reason = _unconfirmed(self.subject.name, missed)
+        else:
+            lowered = describe.lowered(len(violations), len(shown))
+            doubts = [*unsure, *late]
+            reason = self._reason(guarantee, lowered, doubts, left, disordered, beside, untried)
         return self._result(
             verdict,
-            self._reason(
-                guarantee,
-                describe.lowered(len(violations), len(shown)),
-                [*unsure, *late],
-                left,
-                disordered,
-                beside,
-                untried,
-            )
-            if verdict != "unknown" or not missed
-            else _unconfirmed(self.subject.name, missed),
+            reason,
             guarantee=guarantee,
             ordering="per-key" if self.subject.ordered and not disordered else "none",
             anomalies=of_each_kind(shown[0][0].anomalies, _ANOMALIES_SHOWN) if shown else (),
@@ -190,6 +174,23 @@ class QueryVerdict:
                 **self._of_a_job(),
             },
         )
+
+    def _shown_again(
+        self, executor: QueryExecutor, violations: Sequence[Execution]
+    ) -> tuple[list[tuple[Execution, Counterexample]], list[Execution], list[Execution]]:
+        """What SIGKILLs show of each way of failing: those that are shown, those for which no time
+        was left, and those that are not shown."""
+        ways = self._ways(executor, violations)
+        confirm = executor.confirmations.confirm
+        with ThreadPoolExecutor(executor.parallel) as pool:
+            list(pool.map(confirm, [first for first, *_ in ways]))
+        chosen = [_shown_of(way, executor, violations) for way in ways]
+        confirmed = [confirm(e) for e in chosen]
+        found = [(e, self._counterexample(executor, e)) for e in chosen]
+        shown = [(e, reported) for e, reported in found if reported is not None]
+        missed = [e for e, c in zip(chosen, confirmed, strict=True) if not (c.shown or c.in_time)]
+        denied = [e for e, reported in found if reported is None and e not in missed]
+        return shown, missed, denied
 
     def _result(self, verdict: Verdict, reason: str, **more: Any) -> Result:
         return Result(

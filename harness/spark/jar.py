@@ -79,7 +79,8 @@ def java() -> str:
     path = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if path is None or not Path(path).exists():
         raise JarError(
-            f"no Java at {path or 'PATH'}: install a Java 17 runtime or set JAVA_HOME to one"
+            f"no Java {f'at {path}' if path else 'on PATH'}: install one of 17 or newer, or set "
+            "JAVA_HOME to it; run, demo and start have --runner in-process, which needs none"
         )
     return path
 

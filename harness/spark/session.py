@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bettong.harness.processes.forked import LONGEST_SOCKET_PATH
 from bettong.harness.spark import jar
-from bettong.lineage.errors import UsageError
+from bettong.lineage.errors import UsageError, reason_of
 from bettong.lineage.secrets import is_secret
 
 # Settings that are lists: what two sides set is joined, ours first.
@@ -203,6 +203,6 @@ def _properties(path: Path) -> dict[str, str]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as e:
-        raise UsageError(f"PYSPARK_SUBMIT_ARGS: cannot read {path}: {e}") from e
+        raise UsageError(f"PYSPARK_SUBMIT_ARGS: cannot read {path}: {reason_of(e)}") from e
     pairs = (line.split(None, 1) for line in lines if line.strip() and line[0] != "#")
     return {pair[0]: pair[1].strip() if len(pair) > 1 else "" for pair in pairs}

@@ -10,7 +10,7 @@ from bettong.harness.wire.conversation import Keys
 from bettong.harness.wire.cutpoints import CutPoint, Kind, names_of
 from bettong.harness.wire.framing.base import Info
 
-Lasts = Literal["once", "retries", "down"]
+Lasts = Literal["once", "retries"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ArmedCut:
 
     Attributes:
         lasts: ``once``; ``retries``: the same request, sent again on any connection, meets the same
-            fate; ``down``: from then on no connection to the endpoint works.
+            fate.
         action: called at the point, in a thread of its own, while the connection's flow is held.
         close: whether the connection is closed at the point; if not, its flow goes on.
         answer: what the client is told, before the connection is closed, instead of a reply.
@@ -62,11 +62,6 @@ class ArmedCut:
     def live(self) -> bool:
         """Whether a request may still meet it."""
         return not self.healed and (not self._claimed or self.lasts == "retries")
-
-    @property
-    def down(self) -> bool:
-        """Whether it keeps the endpoint from working."""
-        return self.lasts == "down" and self.times > 0 and not self.healed
 
     def met_by(self, endpoint: str, request: Info, keys: Keys) -> bool:
         if not self.live:

@@ -205,7 +205,7 @@ class WireRecorder:
 
         Args:
             lasts: ``once``; ``retries``: when the same request is sent again, it meets the same
-                fate; ``down``: from that point on no connection to the endpoint works.
+                fate.
             action: called at the point, in a thread, while the connection's flow is held: to pause
                 or restart the server, kill the client, disable a proxy.
             close: whether the connection is closed at the point, after the action.

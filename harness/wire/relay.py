@@ -82,15 +82,10 @@ class Relay:
         self.listeners.add(listener)
         return listener
 
-    @property
-    def down(self) -> bool:
-        """Whether a cut keeps every connection from working."""
-        return any(c.down and c.point.endpoint == self.name for c in self._registry.run.cuts)
-
     def accept(self, client: socket.socket, shown: Address | None) -> None:
-        """Pass a connection on, unless the endpoint is down."""
+        """Pass a connection on, unless a refusal turns it away."""
         client.setblocking(False)
-        if self.down or self._refuses():
+        if self._refuses():
             client.close()
             return
         dial = self.loop.create_task(self._connect(client, shown))

@@ -24,7 +24,6 @@ class TunnelOwner(Protocol):
         name: the endpoint's.
         protocol: what is spoken there; None when nobody has said so.
         failures: what went wrong in a tunnel.
-        down: whether a cut keeps every connection from working.
     """
 
     loop: asyncio.AbstractEventLoop
@@ -32,9 +31,6 @@ class TunnelOwner(Protocol):
     protocol: str | None
     failures: list[BaseException]
 
-    @property
-    def down(self) -> bool: ...
-    def close_tunnels(self) -> None: ...
     def forget(self, tunnel: Tunnel) -> None: ...
 
 
@@ -159,8 +155,6 @@ class Tunnel:
                 if cut.action is not None:
                     self._act(cut.action, steps[at + 1 :])
                     return
-        if self.relay.down:
-            self.relay.close_tunnels()
 
     def _act(self, action: Callable[[], object], then: list[Step]) -> None:
         """Run a fault's action in a thread, with this connection's flow held meanwhile."""

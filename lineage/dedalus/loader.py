@@ -9,7 +9,7 @@ from pathlib import Path
 from bettong.lineage.dedalus.errors import DedalusError
 from bettong.lineage.dedalus.parser import parse
 from bettong.lineage.dedalus.syntax import Fact, Include, Position, Rule
-from bettong.lineage.errors import UsageError
+from bettong.lineage.errors import UsageError, reason_of
 
 MAX_BYTES = 1_000_000
 MAX_FILES = 200
@@ -97,7 +97,7 @@ class _Loader:
             text = content.decode("utf-8")
         except (OSError, ValueError) as e:
             where = f"{cause}: " if cause else ""
-            raise UsageError(f"{where}cannot read the Dedalus file {file}: {e}") from e
+            raise UsageError(f"{where}cannot read the Dedalus file {file}: {reason_of(e)}") from e
         self._bytes += len(text)
         if self._bytes > MAX_BYTES:
             raise UsageError(f"{file}: with its includes the program exceeds {MAX_BYTES:,} bytes")

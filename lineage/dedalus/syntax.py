@@ -12,7 +12,6 @@ Value = str | int
 Timing = OneOf["now", "next", "async"]
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-ARITHMETIC = ("+", "-", "*", "/")
 AGGREGATES = ("count", "min", "max", "sum")
 
 

@@ -29,7 +29,7 @@ Arguments = tuple[Any, ...]
 Fact = tuple[str, Arguments]
 """Relation and arguments, at a node that the context tells."""
 
-TIMEOUT, TICKING, CANCEL, DISCARD = "", ".ticking", ".cancel", ".discard"
+TICKING, CANCEL, DISCARD = ".ticking", ".cancel", ".discard"
 Effect = Literal["add", "next", "send"]
 _VERBS = {"ticking": "start", "cancel": "cancel", "discard": "discard"}
 

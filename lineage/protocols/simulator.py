@@ -89,8 +89,11 @@ class Simulation:
         """Raise ProtocolError for a fact that could never hold."""
         relation = self.declared.relations.get(given.relation)
         what = f"{self._name} is given {given.relation}{given.arguments} at {given.node}"
-        if relation is None or given.node not in self._number:
-            raise ProtocolError(f"{what}: no such {'relation' if relation is None else 'node'}")
+        if relation is None:
+            raise ProtocolError(f"{what}: no such relation")
+        if given.node not in self._number:
+            nodes = ", ".join(self.nodes) or "none"
+            raise ProtocolError(f"{what}: no such node; the protocol's nodes (--nodes) are {nodes}")
         if not isinstance(given.arguments, tuple) or len(given.arguments) != len(relation.columns):
             raise ProtocolError(
                 f"{what}, but its columns are {', '.join(relation.columns)}: give a tuple of them"

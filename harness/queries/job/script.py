@@ -27,7 +27,6 @@ from bettong.harness.servers import (
 from bettong.harness.servers.server import Server
 from bettong.lineage.errors import UsageError
 from bettong.lineage.files import read_text
-from bettong.lineage.nearest import one_of
 
 _SERVERS: Mapping[str, Callable[[], Server]] = {
     server.name: server
@@ -107,11 +106,17 @@ def load_script(request: Request) -> ScriptJob:
         raise UsageError(f"--script {script.path}: there is no such file")
     if not script.inputs:
         raise UsageError("--script needs --input FILE@topic:NAME or FILE@dir:PATH")
+    if not script.reader:
+        raise UsageError("--script needs --read FILE.py:FUNCTION, which returns the output's rows")
     load_reader(script.reader)
     _expect_places(script)
     needed = [name for name in script.endpoints if name not in request.endpoints]
     for name in needed:
-        one_of(name, tuple(_SERVERS), "server (or give --endpoint NAME=HOST:PORT)")
+        if name not in _SERVERS:
+            raise UsageError(
+                f"proxy:{name} has no address: give --endpoint {name}=HOST:PORT, or name a server "
+                f"that can be started, one of {', '.join(_SERVERS)}"
+            )
     return ScriptJob(script, {name: _SERVERS[name] for name in needed})
 
 
@@ -143,13 +148,23 @@ def load_reader(target: str) -> Any:
 def expect_hooks(name: str, run: QueryRun) -> None:
     """Raises VacuousError when a hook did not report: no fault could be placed, and none that is
     not seen to fire counts."""
-    for end, setting in _HOOKS.items():
-        if not any(event.step.endswith(end) for event in run.events):
-            why = f" ({cause(run.errors[-1])})" if run.errors else ""
-            raise VacuousError(
-                f"{name}: the hook of {setting} did not report, faults are not injected{why}: the "
-                "script's own code or configuration must not set it"
-            )
+    silent = [
+        setting
+        for end, setting in _HOOKS.items()
+        if not any(event.step.endswith(end) for event in run.events)
+    ]
+    if not silent:
+        return
+    why = f" ({cause(run.errors[-1])})" if run.errors else ""
+    if len(silent) == len(_HOOKS) and not why:
+        raise VacuousError(
+            f"{name}: it ended, and no streaming query of it was seen: have it start one and wait "
+            f"for it; its own code or configuration must not set {silent[0]}"
+        )
+    raise VacuousError(
+        f"{name}: the hook of {silent[0]} did not report, faults are not injected{why}: the "
+        "script's own code or configuration must not set it"
+    )
 
 
 def facts_of(run: QueryRun) -> list[dict[str, Any]]:

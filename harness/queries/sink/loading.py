@@ -20,7 +20,11 @@ from bettong.lineage.nearest import one_of
 from bettong.lineage.user_code import UserCodeError, guarded, is_installed
 
 _FILE_FORMATS = ("parquet", "json", "orc", "csv", "delta")
-_METHODS = ("write", "read")
+_INSTEAD = {
+    "write": "write(self, rows, env) starts the query and returns it; of a foreachBatch function a "
+    "sink is made by bettong.harness.foreach_batch_sink(function, read=…)",
+    "read": "read(self, env) returns the rows that a reader of the target sees",
+}
 _MOST_BATCHES, _MOST_ROWS = 50, 5000
 _ENDPOINT = re.compile(r"[\w.-]+")
 _FILE_MODULE = "bettong_target_"
@@ -53,10 +57,10 @@ def load_target(target: str, options: Mapping[str, str], *, fresh: bool = False)
     if options:
         raise UsageError(f"--option is for format:NAME; {target} takes none")
     sink: Sink = load_object(where, name, fresh)
-    for method in _METHODS:
+    for method in _INSTEAD:
         own = getattr(sink, method, None)
         if not callable(own) or getattr(own, "__func__", None) is getattr(Sink, method):
-            raise UsageError(f"{target}: has no method {method}: see bettong.harness.Sink")
+            raise UsageError(f"{target}: has no method {method}: {_INSTEAD[method]}")
     expect_attributes(_named(sink, name), target)
     _expect_input(sink, target)
     return sink
@@ -96,7 +100,7 @@ def expect_attributes(found: Any, target: str) -> None:
         except UsageError as e:
             raise UsageError(f"{target}: the endpoint {name}: {e}") from e
     for name, server in found.servers.items():
-        if not callable(server):
+        if not callable(server) or (isinstance(server, type) and not hasattr(server, "__enter__")):
             raise UsageError(
                 f"{target}: the server {name} is {server!r}: write a class of "
                 "bettong.harness.servers, such as PostgresServer"

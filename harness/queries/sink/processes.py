@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from bettong.harness.processes.children import children_of
+from bettong.lineage.secrets import masked
 
 PROCESSES = {"subprocess.Popen": 0, "os.posix_spawn": 0, "os.system": 0, "os.spawn": 1}
 """Where each audit event has what is started."""
@@ -157,4 +158,4 @@ def command_of(event: str, arguments: tuple[object, ...]) -> str:
         command = Path(os.fsdecode(command)).name
     if isinstance(command, bytes):
         command = os.fsdecode(command)
-    return f"the process {str(command)[:_SHOWN]!r}"
+    return f"the process {masked(str(command))[:_SHOWN]!r}"

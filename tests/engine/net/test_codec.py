@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, get_type_hints
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -123,19 +122,3 @@ def test_joined_blocks_hold_all_messages(found: list[list[bytes]]) -> None:
     joined = Block.join(map(Block.of, found))
     assert joined.payloads() == [payload for part in found for payload in part]
     assert len(joined) == sum(map(len, found))
-
-
-@given(payloads, st.data())
-def test_a_block_is_made_of_an_arrow_array_or_a_slice_of_it(
-    found: list[bytes], data: st.DataObject
-) -> None:
-    start = data.draw(st.integers(0, len(found)))
-    block = Block.of_arrow(pa.array(found, pa.binary())[start:])
-    assert block.payloads() == found[start:]
-    assert Block.parse(b"".join(map(bytes, block.buffers()))) == block
-
-
-@pytest.mark.parametrize("array", [pa.array([1]), pa.array([b"a", None]), pa.array([])])
-def test_other_arrow_arrays_are_refused(array: pa.Array) -> None:
-    with pytest.raises(ValueError, match="without nulls"):
-        Block.of_arrow(array)

@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bettong.harness.cli import cli
+from bettong.harness.cli import COMMANDS, cli
 from bettong.harness.cli.console import unless_gone
 from bettong.harness.cli.outermost import guarded
 from bettong.harness.cli.output import exit_code
@@ -296,3 +296,10 @@ def test_a_closed_output_does_not_choose_the_exit_code(tmp_path: Path) -> None:
         words = f"'{sys.executable}' -c '{MAIN}' check a.jsonl {observed} >&- <&-"
         done = subprocess.run(words, shell=True, cwd=tmp_path, capture_output=True, timeout=120)
         assert (done.returncode, done.stderr) == (code, b"")
+
+
+def test_each_command_is_said_whole_in_the_help_of_all() -> None:
+    done = CliRunner().invoke(cli, ["--help"])
+    _, _, listed = done.stdout.partition("Commands:\n")
+    assert [line.split()[0] for line in listed.splitlines()] == list(COMMANDS)
+    assert "..." not in listed

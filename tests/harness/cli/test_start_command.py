@@ -142,7 +142,7 @@ def test_what_cannot_be_meant_is_said(option: tuple[str, str], why: str, tmp_pat
 
 def test_a_file_of_something_else_is_named(tmp_path: Path) -> None:
     (tmp_path / "some.txt").write_text("they know\n")
-    with pytest.raises(UsageError, match="not a line of a metrics file: 'they know'"):
+    with pytest.raises(UsageError, match=r"some\.txt: not a line of a metrics file: 'they know'"):
         bettong("top", tmp_path / "some.txt", "--once")
     with pytest.raises(UsageError, match=r"none\.jsonl: No such file"):
         bettong("top", tmp_path / "none.jsonl", "--once")

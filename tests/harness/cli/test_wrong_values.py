@@ -18,6 +18,9 @@ from bettong.lineage.results import Anomaly, Result
 from bettong.lineage.search.question_log import QuestionLog
 from bettong.lineage.secrets import masked
 
+WORDS = "bettong.scenarios.applications.word_count"
+IN_AND_OUT = ("--input", "H@dir:in", "--read", "json:loads")
+
 
 @pytest.fixture
 def history(tmp_path: Path) -> str:
@@ -31,13 +34,26 @@ def history(tmp_path: Path) -> str:
     [
         (("protocol", "simple", "--schedule", "nonsense"), "'nonsense' is no fault"),
         (("protocol", "simple", "--schedule", "O(a,b,1) und"), "'und' is no fault"),
+        (("protocol", "retry", "--nodes", "x,y"), "no such node; the protocol's nodes (--nodes) "),
         (("protocol", "simple", "--eot", "1" + "0" * 23), "not in the range"),
         (("protocol", "simple", "--crashes", "-1"), "not in the range"),
         (("check", "H", "H", "--ignore", "nocol"), "--ignore nocol: no such column"),
         (("check", "H", "H", "--id", ""), "--id: name at least one column"),
         (("top", "H", "--once", "--every", "-1"), "not in the range"),
         (("top", "H", "--once", "--every", "nan"), "nan"),
-        (("top", "H", "--once"), "not a line of a metrics file"),
+        (("top", "H", "--once"), "h.jsonl: not a line of a metrics file"),
+        (("check", "H", "H", "--spark", "foo"), "--spark foo: write it as Spark does"),
+        (("replay", "none.json"), "none.json: No such file or directory\n"),
+        (("run", "counting", "--input", "none"), "the input none: No such file or directory\n"),
+        (("run", "counting", "--faults", "n.yaml"), "n.yaml: No such file or directory\n"),
+        (("start", f"{WORDS}:app", "--checkpoint", "c"), "was given []: give each of them once"),
+        (("start", f"{WORDS}:app", "--checkpoint", "c", "--tls-ca", "no"), "'no' does not exist"),
+        (("start", f"{WORDS}:app", "--checkpoint", "c", "--token-file", "no"), "does not exist"),
+        (("check-job", "--script", "H", "--input", "H@dir:in"), "--script needs --read FILE.py"),
+        (
+            ("check-job", "--script", "H", *IN_AND_OUT, "--set", "DB=proxy:mine"),
+            "proxy:mine has no address: give --endpoint mine=HOST:PORT, or name a server",
+        ),
         (("top", "/dev/full", "--once"), "a line of it does not end"),
         (("run", "word_count", "--faults", "/dev/full"), "more than 256 MiB"),
         (("why", ".", "l/1", "--trace", "/dev/full"), "1: a line this long is no trace event"),
@@ -60,7 +76,8 @@ def test_it_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(cli, [history if word == "H" else word for word in words])
+    given = [history + word[1:] if word in ("H", "H@dir:in") else word for word in words]
+    done = CliRunner().invoke(cli, given)
     assert done.exit_code == 2, done.output
     assert output in done.stderr and done.stderr.count("\n") == 1
 

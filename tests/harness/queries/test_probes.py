@@ -10,6 +10,7 @@ import pytest
 from probed import BATCH, TASK, moments
 
 from bettong.harness.queries.sink import folder_watch
+from bettong.harness.queries.sink.processes import command_of
 
 
 @pytest.mark.parametrize(
@@ -488,6 +489,11 @@ def test_which_processes_a_batch_or_a_task_has_started_is_noted(
     code = f"{imports}{within}\nseen[:] = aiming.processes()\naiming.forget_notes()\n"
     assert moments(tmp_path, code) == (["the process 'true'"] if noted else [])
     assert not (tmp_path / "aim" / "bettong-processes.txt").exists()
+
+
+def test_a_secret_in_a_command_is_masked() -> None:
+    shown = "the process 'psql postgresql://me:***@db/orders -c true'"
+    assert command_of("os.system", ("psql postgresql://me:s3cr3t@db/orders -c true",)) == shown
 
 
 @pytest.mark.parametrize("refused", ["inotify_init1", "inotify_add_watch"])

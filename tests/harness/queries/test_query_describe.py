@@ -51,6 +51,11 @@ class Heir(Sink):
 class Half:
     def write(self, rows, env): ...
 
+def append(batch, batch_id): ...
+
+class StartsANumber(Right):
+    servers = {"db": int}
+
 class NamesAServer(Right):
     servers = {"db": "postgres"}
 
@@ -129,13 +134,18 @@ def test_files_that_are_called_alike_are_told_apart_and_what_stands_beside_them(
     [
         ("nothing", "is no target: write file.py:Object"),
         ("{file}:Rihgt", "did you mean Right"),
-        ("{file}:Half", "has no method read"),
-        ("{file}:Heir", "has no method write"),
+        ("{file}:Half", r"has no method read: read\(self, env\) returns the rows"),
+        ("{file}:Heir", r"has no method write: write\(self, rows, env\) starts the query"),
+        (
+            "{file}:append",
+            r"has no method write: .* by bettong.harness.foreach_batch_sink\(function, read=…\)",
+        ),
         ("nowhere.py:Sink", "there is no such Python file"),
         ("no.such.module:Sink", "cannot be loaded: ModuleNotFoundError"),
         ("files:Parquet", "did you mean bettong.scenarios.sinks.files?"),
         ("format:parqet", "did you mean parquet"),
         ("{file}:NamesAServer", "the server db is 'postgres': write a class"),
+        ("{file}:StartsANumber", "the server db is <class 'int'>: write a class"),
         ("{file}:ListsEndpoints", "endpoints is "),
         ("{file}:NoPort", "the endpoint db: 'localhost' is not an address"),
         ("{file}:OfASlash", "the endpoint 'db/main': have its name of letters"),

@@ -181,22 +181,6 @@ def test_a_cut_that_lasts_meets_every_retry_of_its_request_and_no_other(
     assert load(relay.address, "a")
 
 
-def test_an_endpoint_that_is_down_works_again_when_healed(
-    recorder: WireRecorder, relay: WireEndpoint, server: Counting
-) -> None:
-    point = points(recorder, relay, "a", "b")["omit(kv/conn=1/request=2 SET)"]
-    server.done.clear()
-    bystander = Client(relay.address)
-    assert bystander.ask("SET", "x")
-    armed = recorder.arm(point, lasts="down")
-    assert not load(relay.address, "a", "b", retries=3)
-    assert bystander.ask("SET", "y") is None
-    assert server.done == ["SET x", "SET a"]
-    assert armed.heal().times == 1
-    assert load(relay.address, "b")
-    bystander.close()
-
-
 def test_one_connection_is_refused_and_the_next_one_is_not(
     recorder: WireRecorder, relay: WireEndpoint, server: Counting
 ) -> None:

@@ -131,6 +131,11 @@ def test_a_query_that_ends_by_itself_is_never_idle_and_has_its_hooks() -> None:
         expect_hooks("main.py", run_of(*hooked[1:]))
 
 
+def test_a_script_without_a_query_is_told_so() -> None:
+    with pytest.raises(VacuousError, match="no streaming query of it was seen: have it start one"):
+        expect_hooks("main.py", run_of())
+
+
 def test_a_topic_that_is_read_from_its_end_is_named() -> None:
     topic, files = Topic("t", "id STRING"), Files("json", "id STRING")
     with pytest.raises(VacuousError, match=r'\.option\("startingOffsets", "earliest"\)'):
