@@ -19,7 +19,8 @@ import subprocess, threading
 from multiprocessing.pool import ThreadPool
 
 class AThread(Mine):
-    # Takes a batch for written whose folder is there, and writes it in a thread of a pool that is not held to turns.
+    # Takes a batch for written whose folder is there, and writes it in a thread of a pool whose
+    # threads wait for no turn.
     def write(self, rows, env):
         def each(batch, batch_id):
             folder = env.workdir / f"batch-{batch_id}"
