@@ -72,6 +72,11 @@ _UNAVAILABLE = (
     "raise_for_status()), so that the query fails and the batch is replayed, or ask again until "
     "there is another one."
 )
+_REFUSED = (
+    "An error of the server's says that the request was not carried out, and often that all of its "
+    "transaction is gone: let it out, so that the query fails and the batch is replayed, or do the "
+    "whole transaction again, not its last statement alone."
+)
 _REPLY = (
     "When a reply is lost nobody knows whether the request was carried out, and whoever sends it "
     "again does it twice: make each request idempotent, by a key or a condition that the server "
@@ -133,6 +138,8 @@ def advise(
         return _STUCK
     if any(x.mechanism == "unavailable" for x in faults) and not (crashed or failed):
         return _UNAVAILABLE
+    if any(x.mechanism == "refused" for x in faults) and not (crashed or failed):
+        return _REFUSED
     if any(x.between_batches for x in faults) and not any(x.replays for x in faults):
         return _MEMORY
     if "Loss" in kinds:
