@@ -221,7 +221,7 @@ class WireFault(QueryFault):
             case "refused":
                 return (
                     f"{what} was answered with an error (a deadlock, a server that takes no "
-                    "writes, too many requests), and not carried out."
+                    "writes, too many requests, no right to write), and not carried out."
                 )
             case "unavailable":
                 return f"{what} was answered with 503 (Service Unavailable) and not carried out."

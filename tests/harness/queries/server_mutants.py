@@ -15,6 +15,7 @@ from redis.retry import Retry
 from bettong.harness.queries.sink.contract import Environment
 from bettong.harness.servers import PostgresServer, RedisServer
 from bettong.scenarios.sinks.http import PostWithKey
+from bettong.scenarios.sinks.kafka import IdempotentProducer
 from bettong.scenarios.sinks.postgres import OnConflict
 from bettong.scenarios.sinks.redis import Push, Set
 
@@ -67,6 +68,15 @@ class LeavesErrorsInPipeline(Set):
         for row in rows:
             pipe.hset("by_id", row["id"], json.dumps(row))
         pipe.execute(raise_on_error=False)
+
+
+class FlushesAndGoesOn(IdempotentProducer):
+    """Sends all records and flushes: what became of each nobody asks."""
+
+    def produce(self, producer: Any, env: Environment, batch_id: int, values: list[bytes]) -> None:
+        for value in values:
+            producer.send(self.topic(env, "rows"), value, partition=0)
+        producer.flush(timeout=_SECONDS)
 
 
 class RepairsOnce(Push):

@@ -136,6 +136,9 @@ def kinds(executor: SinkExecutor, label: str, kind: str, how: How) -> set[str]:
         ("kafka:Transactional", "EndTxn", "omit-reply", "crash", set()),
         ("kafka:Transactional", "EndTxn", "omit-reply", "lost", set()),
         ("kafka:Transactional", "EndTxn", "omit-reply", "always lost", set()),
+        ("kafka:IdempotentProducer", "Produce", "refuse", "refused", set()),
+        ("kafka:Transactional", "Produce", "refuse", "refused", set()),
+        (f"{HERE}:FlushesAndGoesOn", "Produce", "refuse", "refused", {"Loss"}),
         ("kafka:PreparedThenMarked", "EndTxn", "omit", "crash", {"Loss"}),
     ],
 )

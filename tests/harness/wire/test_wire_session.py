@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import struct
 from dataclasses import dataclass, field
 
 import pytest
@@ -18,6 +19,8 @@ from wire_samples import (
     Turn,
     asks,
     command,
+    kafka,
+    kafka_reply,
     my,
     pg,
     pg_extended,
@@ -236,6 +239,35 @@ def test_a_bulk_request_is_refused_item_by_item(encoded: str) -> None:
         (*item, *((of["_id"], of["status"]) for of in item.values())) for item in told["items"]
     ]
     assert items == [("index", ("a", 429)), ("update", ("b", 429)), ("delete", ("c", 429))]
+
+
+@pytest.mark.parametrize("version", [3, 8, 9, 13])
+def test_a_broker_refuses_the_records_of_each_partition(version: int) -> None:
+    """As the protocol's document has it, from version 9 on with varints, from 13 on with ids."""
+    flexible, by_id = version >= 9, version >= 13
+    tags, topic = (
+        b"\0" if flexible else b"",
+        b"i" * 16 if by_id else b"\2t" if flexible else b"\0\1t",
+    )
+    records = b"\3ab" if flexible else b"\0\0\0\2ab"
+    two, one = (b"\3", b"\2") if flexible else (b"\0\0\0\2", b"\0\0\0\1")
+    nobody = b"\0" if flexible else b"\xff\xff"
+    partitions = b"".join(struct.pack("!i", n) + records + tags for n in (0, 4))
+    head = struct.pack("!hhih", 0, version, 7, 2) + b"me" + tags + nobody
+    asked = head + struct.pack("!hi", -1, 1000) + one + topic + two + partitions + tags + tags
+    no_more = b"\1\0" if flexible else b"\0\0\0\0\xff\xff" if version >= 8 else b""
+    times = struct.pack("!qq", -1, -1) if version >= 5 else struct.pack("!q", -1)
+    told = b"".join(struct.pack("!ihq", n, 29, -1) + times + no_more + tags for n in (0, 4))
+    answer = struct.pack("!i", 7) + tags + one + topic + two + told + tags + struct.pack("!i", 0)
+    answer += tags
+    login = [asks(kafka(18, 1, b"")), says(kafka_reply(1, b"versions"))]
+    turns = [*login, asks(struct.pack("!i", len(asked)) + asked), says(kafka_reply(7, b"\0\0"))]
+    cut = Cut("refuse", 1)
+    played = Played(turns, cut)
+    assert (played.fired, played.closed, cut.why) == (1, 0, "29 (not authorized)")
+    instead = struct.pack("!ihhih", 10, 18, 0, 7, -1)
+    assert played.up == login[0].data + instead
+    assert played.down == login[1].data + struct.pack("!i", len(answer)) + answer
 
 
 def test_what_cannot_be_refused_goes_on_and_is_missed() -> None:
