@@ -92,6 +92,12 @@ _NOT_AGAIN = (
     "or the driver remembers stays with it when an attempt fails. Make what a task does hang on "
     "its rows alone, or have it known for done only when the batch is."
 )
+_OTHERWISE = (
+    "A second attempt at a task came to something else: what the first one has added is there "
+    "still, or what a worker's process remembers (a variable of a module, a cache) stays with it "
+    "when an attempt fails. Make what a task does hang on its rows and its state alone, and "
+    "publish it once, at the batch's commit."
+)
 _BROKEN_OFF = (
     "Where reading the rows of an attempt fails half way, its Python code sees them end as if "
     "there were no more: what it does after the last one (a commit, a marker, a rename) must not "
@@ -156,7 +162,7 @@ def advise(
     if any(x.on_wire for x in faults) and not (crashed or failed):
         return _REPLY
     if any(x.mechanism == "attempt" for x in faults):
-        return _ATTEMPT
+        return _OTHERWISE if kinds == {"Corrupt"} else _ATTEMPT
     if any(x.operational for x in faults) and not restarted:
         return _DAILY
     return _REPLAY

@@ -351,6 +351,13 @@ def test_a_request_that_nobody_waited_for_is_told_apart_from_one_that_was_skippe
     assert "wait for the reply" in advise([slow], frozenset({"Loss"}), layout=False)
 
 
+def test_an_attempt_that_comes_to_something_else_may_go_by_what_a_worker_remembers() -> None:
+    fault = FailedStep(Point("batch=1/stage=1/p=0/a=0/task", "after"))
+    assert "a worker's process remembers" in advise([fault], frozenset({"Corrupt"}), layout=False)
+    twice = advise([fault], frozenset({"Corrupt", "Duplicate"}), layout=False)
+    assert "What a failed attempt wrote stays" in twice
+
+
 def test_what_an_error_says_is_told_where_it_did_not_come_out() -> None:
     error = WireFault(at_request("refuse", "db", "INSERT", 2), "refused")
     assert parse_fault(error.id) == error
