@@ -72,6 +72,11 @@ _UNAVAILABLE = (
     "raise_for_status()), so that the query fails and the batch is replayed, or ask again until "
     "there is another one."
 )
+_REFUSED = (
+    "An error of the server's says that the request was not carried out, and often that all of its "
+    "transaction is gone: let it out, so that the query fails and the batch is replayed, or do the "
+    "whole transaction again, not its last statement alone."
+)
 _REPLY = (
     "When a reply is lost nobody knows whether the request was carried out, and whoever sends it "
     "again does it twice: make each request idempotent, by a key or a condition that the server "
@@ -86,6 +91,12 @@ _NOT_AGAIN = (
     "A second attempt at a task did not do what the first one had done: what a worker's process "
     "or the driver remembers stays with it when an attempt fails. Make what a task does hang on "
     "its rows alone, or have it known for done only when the batch is."
+)
+_OTHERWISE = (
+    "A second attempt at a task came to something else: what the first one has added is there "
+    "still, or what a worker's process remembers (a variable of a module, a cache) stays with it "
+    "when an attempt fails. Make what a task does hang on its rows and its state alone, and "
+    "publish it once, at the batch's commit."
 )
 _BROKEN_OFF = (
     "Where reading the rows of an attempt fails half way, its Python code sees them end as if "
@@ -133,6 +144,8 @@ def advise(
         return _STUCK
     if any(x.mechanism == "unavailable" for x in faults) and not (crashed or failed):
         return _UNAVAILABLE
+    if any(x.mechanism == "refused" for x in faults) and not (crashed or failed):
+        return _REFUSED
     if any(x.between_batches for x in faults) and not any(x.replays for x in faults):
         return _MEMORY
     if "Loss" in kinds:
@@ -149,7 +162,7 @@ def advise(
     if any(x.on_wire for x in faults) and not (crashed or failed):
         return _REPLY
     if any(x.mechanism == "attempt" for x in faults):
-        return _ATTEMPT
+        return _OTHERWISE if kinds == {"Corrupt"} else _ATTEMPT
     if any(x.operational for x in faults) and not restarted:
         return _DAILY
     return _REPLAY

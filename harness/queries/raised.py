@@ -13,6 +13,12 @@ from bettong.lineage.secrets import masked
 
 DIED_UNHEARD = "exited unexpectedly"
 """What Spark says of a Python worker that is gone: what it died of the worker alone has said."""
+JVM_GONE = (
+    "the JVM of its Spark ended by itself, as for want of memory or by a crash of its own "
+    "(hs_err_pid*.log, dmesg)"
+)
+_NOBODY_THERE = re.compile(r"connect_to_java_server[\s\S]*ConnectionRefusedError|Py4JNetworkError")
+"""What py4j says when nobody listens to it: of the JVM it has no word."""
 _TRACEBACK = re.compile(
     r"Traceback \(most recent call last\):\n(?P<frames>(?:[ \t].*\n)*)(?P<raised>\S.*)"
 )
@@ -57,6 +63,11 @@ def _pythons(text: str) -> Iterator[tuple[int, str]]:
         yield match.start("raised"), as_written(raised)
 
 
+def jvm_is_gone(traceback: str) -> bool:
+    """Whether Python could not reach the JVM of its Spark."""
+    return _NOBODY_THERE.search(traceback) is not None
+
+
 def remedy(cause: str) -> str:
     """What to do where a query fails by itself, given what was raised."""
     missing = _MISSING.search(cause)
@@ -65,6 +76,8 @@ def remedy(cause: str) -> str:
         package = _PACKAGES.get(module.partition(".")[0], "")
         by = f": {sys.executable} -m pip install {package}" if package else ""
         return f"install what brings {module} for the Python that Spark uses, {sys.executable}{by}"
+    if JVM_GONE in cause:
+        return "have less beside it (--one-at-a-time), or give it more memory, and start it again"
     if DIED_UNHEARD in cause:
         return (
             "a Python process of Spark's died without a word, as by os._exit, by a crash of an "

@@ -51,6 +51,7 @@ class ArmedCut:
     healed: bool = False
     _request: str = ""
     _detail: str = ""
+    _error: str = ""
     _claimed: bool = False
     _seen: int = 0
 
@@ -83,12 +84,16 @@ class ArmedCut:
     def missed(self, why: str) -> None:
         self._detail = why
 
+    def refused(self, error: str) -> None:
+        self._error = error
+
     def hit(self, request: Info) -> None:
         self.times += 1
         self._request = self._request or request.detail or request.label
 
     def evidence(self) -> WireEvidence:
-        return WireEvidence(self.times > 0, self.times, self._request, self._detail)
+        hit = f"{self._request} with {self._error}" if self._error else self._request
+        return WireEvidence(self.times > 0, self.times, hit, self._detail)
 
     def heal(self) -> WireEvidence:
         """End it; connections work again."""

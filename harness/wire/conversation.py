@@ -108,6 +108,7 @@ class Request:
         size: bytes.
         reply_size: bytes of the reply, 0 when none came.
         replied: when the last of them came, in the same order; 0 when none did.
+        refusable: as Info has it.
     """
 
     endpoint: str
@@ -121,6 +122,7 @@ class Request:
     keys: Keys
     alike: str = ""
     replied: int = 0
+    refusable: bool = False
 
     @property
     def id(self) -> str:

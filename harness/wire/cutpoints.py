@@ -11,8 +11,9 @@ from typing import Any, Literal, get_args
 from bettong.harness.wire.conversation import Keys, Recording, Request
 from bettong.lineage.errors import UsageError
 
-Kind = Literal["omit", "omit-reply", "cut"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+Kind = Literal["omit", "omit-reply", "cut", "refuse"]
+KINDS: tuple[Kind, ...] = ("omit", "omit-reply", "cut")
+"""Those that any request can meet, whatever its protocol."""
 Match = Literal["content", "labels", "nth", "batch", "since"]
 _MADE = re.compile(
     r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]*[0-9][0-9a-f]*", re.IGNORECASE
@@ -37,7 +38,8 @@ class CutPoint:
 
     Attributes:
         kind: ``omit``: the request is lost before it arrives. ``omit-reply``: it is carried out,
-            all of its reply is lost. ``cut``: half of its bytes arrive.
+            all of its reply is lost. ``cut``: half of its bytes arrive. ``refuse``: it is answered
+            with an error of its protocol, and not carried out.
         request: id of the request in the recording.
         match: whether the request is told again by what its connection has asked or, where that
             differs between clean runs, by the labels of it; ``nth``: by its own label, counted over
@@ -99,7 +101,7 @@ class CutPoint:
             raise UsageError(f"no cut point: {e}") from None
         texts = (point.endpoint, point.request, point.key, point.own)
         right = (
-            point.kind in KINDS
+            point.kind in get_args(Kind)
             and point.match in get_args(Match)
             and all(isinstance(text, str) for text in texts)
             and type(point.occurrence) is int

@@ -46,6 +46,7 @@ def _conversation(tunnel: RecordedTunnel, number: int) -> Conversation:
             logged.keys,
             logged.info.alike,
             logged.replied,
+            logged.info.refusable,
         )
         for index, logged in enumerate(counted, 1)
         if logged.keys is not None

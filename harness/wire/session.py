@@ -15,6 +15,7 @@ from bettong.harness.wire.conversation import History, Keys
 from bettong.harness.wire.cutpoints import Kind
 from bettong.harness.wire.framing.adaptive import AdaptiveFraming
 from bettong.harness.wire.framing.base import Info
+from bettong.harness.wire.framing.refusal import Refusal
 
 HELD_LIMIT = 64 * 1024 * 1024  # bytes held back at most, in each direction
 
@@ -29,6 +30,7 @@ class Hit(Protocol):
     @property
     def answer(self) -> bytes: ...
     def missed(self, why: str) -> None: ...
+    def refused(self, error: str) -> None: ...
 
 
 class Judge(Protocol):
@@ -108,6 +110,12 @@ class _Lane:
         self.sent = upto
         return [Forward(self.stream, data)]
 
+    def replace(self, upto: int, data: bytes) -> list[Step]:
+        """``data`` go on in place of what is held up to there."""
+        del self.held[: upto - self.sent]
+        self.sent = upto
+        return [Forward(self.stream, data)]
+
 
 class Session:
     """Decides what becomes of each byte of a connection."""
@@ -123,6 +131,7 @@ class Session:
         self._up = _Lane("upstream")
         self._down = _Lane("downstream")
         self._doomed: dict[int, Hit] = {}  # requests whose replies are to be lost
+        self._refused: dict[int, Refusal] = {}  # requests whose replies are to be errors
         self._answered: Logged | None = None  # whose reply came last
         self._ended = False
 
@@ -170,13 +179,30 @@ class Session:
         if direction.sent > stop:
             hit.missed("part of it had passed before it could be told")
             return []
+        if hit.kind == "refuse":
+            return self._refuse(hit, logged)
         return [*direction.forward(stop), Fire(hit, logged), *self._end_at(hit)]
+
+    def _refuse(self, hit: Hit, logged: Logged) -> list[Step]:
+        direction = self._up
+        begin, end = (at - direction.sent for at in (direction.start, direction.reported))
+        refusal = self.framing.refusal(logged.info, bytes(direction.held[begin:end]))
+        if refusal is None:
+            hit.missed("how a server refuses it is not known")
+            return []
+        hit.refused(refusal.error)
+        steps = [*direction.forward(direction.start), Fire(hit, logged)]
+        if not refusal.instead:
+            self._ended = True
+            return [*steps, Forward("downstream", refusal.answer(b"")), Close()]
+        self._refused[len(self.requests) - 1] = refusal
+        return [*steps, *direction.replace(direction.reported, refusal.instead)]
 
     def server(self, data: bytes) -> list[Step]:
         """The server has sent ``data``."""
         direction = self._down
         steps: list[Step] = []
-        if direction.held or self._doomed:
+        if direction.held or self._doomed or self._refused:
             direction.push(data)
         else:
             steps = direction.pass_on(data)
@@ -202,10 +228,15 @@ class Session:
                     steps += self._end_at(hit)
                     if self._ended:
                         return steps
+                refusal = self._refused.pop(number, None)
+                if refusal is not None:
+                    steps += direction.forward(direction.start)
+                    reply = bytes(direction.held[: direction.reported - direction.sent])
+                    steps += direction.replace(direction.reported, refusal.answer(reply))
             direction.start = direction.reported
-        if not self._doomed or self.framing.problem is not None:
+        if not (self._doomed or self._refused) or self.framing.problem is not None:
             return steps + direction.forward(direction.seen)
-        if len(direction.held) > HELD_LIMIT:  # too long a reply to wait for its end
+        if self._doomed and len(direction.held) > HELD_LIMIT:  # too long to wait for its end
             number, hit = next(iter(self._doomed.items()))
             return [*steps, Fire(hit, self.requests[number]), *self._end_at(hit)]
         return steps + direction.forward(direction.start)

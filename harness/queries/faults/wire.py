@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.alike import (
@@ -86,8 +86,8 @@ def wire_points(
     a table or write to one that is written to once only: these may be lost, or late. Those of the
     batches of the ``tail`` are hit as those of the last one are. In the first of these that asks
     for anything, and so does the batch after it, a driver that stands still may wake amid the
-    latter. Requests of HTTP are refused as well, or lost without a word; others are lost so where
-    a server stands still.
+    latter. Requests of HTTP are turned away as well, or lost without a word; others are lost so
+    where a server stands still. The last one of each kind is refused with an error of its protocol.
 
     Of a batch's requests that are alike those of :func:`~.alike.telling` stand for all; between
     the first and the last of many a driver dies once.
@@ -109,6 +109,7 @@ def wire_points(
     found: list[WirePoint] = []
     last: dict[tuple[str, bool, bool], tuple[Request, int, list[CutPoint]]] = {}
     ends: dict[tuple[str, int, bool], tuple[Request, int, list[CutPoint]]] = {}
+    refused: dict[tuple[str, tuple[Kind, str]], tuple[Request, int, list[CutPoint]]] = {}
     unreplied: set[str] = set()
     begun: set[tuple[str, int]] = set()
     looks: dict[_Look, tuple[Request, list[CutPoint]]] = {}
@@ -139,6 +140,10 @@ def wire_points(
             looks.pop(asked, None)  # the last one counts, in its place
             looks[asked] = (request, points)
         begun.add((request.endpoint, batch))
+        if in_full and request.refusable and changes(request):
+            met = request.endpoint, what(request)
+            if met not in refused or refused[met][1] == batch:
+                refused[met] = (request, batch, points)  # the last one counts
         if request.id in told.all:
             files, after = files_at(request.order, events), request_digest(reported, run)
             faults = tuple(_faults(request, points, f"{files} {before}", f"{files} {after}"))
@@ -161,6 +166,10 @@ def wire_points(
             done = [WireFault(p, "crash") for p in points if p.kind == kind]
             found.append(WirePoint(batch, tuple((f, left) for f in done), request.order))
     found += _late_looks(looks)
+    for request, batch, points in refused.values():
+        of_it = [replace(p, kind="refuse") for p in points if p.kind == "omit"]
+        faults = tuple(_own(WireFault(p, "refused")) for p in of_it)
+        found.append(WirePoint(batch, faults, request.order))
     ours = set(servers)
     for request, batch, points in last.values():
         told_of = (request.endpoint, request.connection) in http and request.id in told.all

@@ -30,6 +30,7 @@ How = Literal[
     "always unavailable",
     "timed out",
     "silent",
+    "refused",
 ]
 _HOW: Mapping[tuple[str, str, str], How] = {
     ("crash", "driver", "before"): "crash",
@@ -51,11 +52,13 @@ _MECHANISM: Mapping[How, str] = {
     "amid": "zombie",
     "unavailable": "unavailable",
     "always unavailable": "unavailable",
+    "refused": "refused",
 }
 _NAMED: Mapping[str, How] = {
     "unavailable": "unavailable",
     "timeout": "timed out",
     "silence": "silent",
+    "refuse": "refused",
 }
 _AGAIN = " and each time again"
 _EACH_TIME: Mapping[How, How] = {"lost": "always lost", "unavailable": "always unavailable"}
@@ -66,7 +69,7 @@ _ANSWERS: Mapping[How, bytes] = {
     "timed out": _REFUSAL.format("504 Gateway Timeout").encode(),
 }
 _NUMBERED = re.compile(
-    r"(omit|omit-reply|cut|crash|restart|pause|unavailable|timeout|silence)"
+    r"(omit|omit-reply|cut|crash|restart|pause|unavailable|timeout|silence|refuse)"
     r"\((?:(driver|server), (before|after|answered|awaiting) )?"
     r"([^/=]+)/(?:(restarted)/|batch=(\d+)/)?(.+)=(\d+)\)( and each time again)?$"
 )
@@ -93,7 +96,8 @@ class WireFault(QueryFault):
             server knows of nothing; ``always unavailable``: so it is each time that this
             incarnation sends it; ``timed out``: it is carried out, and the answer is 504 of HTTP,
             as a gateway gives it that did not wait; ``silent``: it is lost, and nothing comes on
-            its connection until the client gives up.
+            its connection until the client gives up; ``refused``: the answer is an error of the
+            protocol, and the server has not carried it out.
         until: where that is, of ``amid``.
     """
 
@@ -142,6 +146,8 @@ class WireFault(QueryFault):
         kind: Kind = "omit-reply" if carried_out else "omit"
         if what == "cut":
             kind = "cut"
+        if what == "refuse":
+            kind = "refuse"
         how = _NAMED.get(what, _HOW.get((what, who, when), "lost"))
         how = _EACH_TIME.get(how, how) if again else how
         if restarted:
@@ -211,6 +217,11 @@ class WireFault(QueryFault):
             case "silent":
                 return (
                     f"{what} never arrived, and nothing was heard of it until the client gave up."
+                )
+            case "refused":
+                return (
+                    f"{what} was answered with an error (a deadlock, a server that takes no "
+                    "writes, too many requests, no right to write), and not carried out."
                 )
             case "unavailable":
                 return f"{what} was answered with 503 (Service Unavailable) and not carried out."
@@ -293,7 +304,7 @@ class WireFault(QueryFault):
                 return lambda: run.hold_driver(self.id)
             case "always lost" | "always unavailable":
                 return lambda: run.outlast_client(self.id)
-            case "lost" | "unavailable" | "timed out":
+            case "lost" | "unavailable" | "timed out" | "refused":
                 return None
 
     @property
@@ -341,6 +352,6 @@ class WireFault(QueryFault):
     def doubled(self) -> str:
         if self.takes_over:
             return "Both drivers wrote the same rows."
-        if self.how in ("unavailable", "always unavailable"):
+        if self.how in ("unavailable", "always unavailable", "refused"):
             return "Whoever was refused took that for another answer."
         return "Whoever did not see the reply sent its rows again."

@@ -8,7 +8,7 @@ from typing import Any
 
 from bettong.engine.steps import Instrumentation
 from bettong.harness.faults.point import DRIVER
-from bettong.harness.queries.raised import cause
+from bettong.harness.queries.raised import JVM_GONE, cause, jvm_is_gone
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.driver_control import DriverControl
 from bettong.harness.queries.run.host import HostPool, QueryHost
@@ -91,7 +91,11 @@ class Incarnations:
             assert self._driver.host is not None
             return {"error": self._death(self._driver.host)}
         except JobError as e:
-            raise SinkError(cause(str(e))) from e
+            if not jvm_is_gone(e.remote_traceback):
+                raise SinkError(cause(str(e))) from e
+            assert self._driver.host is not None
+            self._lose(self._driver.host)
+            return {"error": JVM_GONE}
         return done
 
     def mark_dead(self, killed: bool) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bettong.harness.wire.framing.base import Framing, FramingError, Part, Reply
+from bettong.harness.wire.framing.base import Framing, FramingError, Info, Part, Reply
 from bettong.harness.wire.framing.opaque import OpaqueFraming
+from bettong.harness.wire.framing.refusal import Refusal
 from bettong.harness.wire.framing.registry import (
     framings,
     recognised_by_client,
@@ -59,6 +60,9 @@ class AdaptiveFraming(Framing):
                 self._framing = self._given_up(e)
         left = bytes(self._unreported_server)
         return [*before, *self._answers(self._framing.server(left) if left else ())]
+
+    def refusal(self, request: Info, data: bytes) -> Refusal | None:
+        return None if self._framing is None else self._framing.refusal(request, data)
 
     def _asks(self, parts: Iterable[Part]) -> list[Part]:
         parts = list(parts)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from bettong.harness.wire.framing.refusal import Refusal
 from bettong.lineage.errors import BettongError
 
 Role = Literal["request", "login", "noise"]
@@ -46,6 +47,8 @@ class Info:
         replied: False when no reply is due.
         alike: equal for requests with this label that do the same with other values; empty where
             the detail tells that.
+        refusable: whether the framing knows how a server refuses it, and it is one that servers
+            do refuse.
     """
 
     label: str
@@ -54,6 +57,7 @@ class Info:
     content: bytes | None = None
     replied: bool = True
     alike: str = ""
+    refusable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,10 @@ class Framing(ABC):
     @abstractmethod
     def server(self, data: bytes) -> list[Reply]:
         """Raises FramingError when the stream makes no sense."""
+
+    def refusal(self, request: Info, data: bytes) -> Refusal | None:
+        """How a server refuses a request made of ``data``; None where that is not known."""
+        return None
 
 
 class FrameReader(ABC):

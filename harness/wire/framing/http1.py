@@ -6,8 +6,10 @@ import hashlib
 import re
 from collections import deque
 
+from bettong.harness.wire.framing import refusal
 from bettong.harness.wire.framing.base import Frame, FramingError, Info
 from bettong.harness.wire.framing.paired import PairedFraming
+from bettong.harness.wire.framing.refusal import Refusal
 
 _REQUEST_LINE = re.compile(rb"([A-Z][A-Z-]{0,31}) (\S+) HTTP/1\.[01]$")
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] (\d{3})(?: .*)?$")
@@ -89,6 +91,7 @@ def _alike(*pieces: bytes) -> str:
 
 
 _ACTIONS = (b"x-amz-target", b"soapaction")
+_SAFE = ("GET ", "HEAD ", "OPTIONS ")
 _FIRST_LINE = re.compile(rb"(GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) \S")
 
 
@@ -144,8 +147,13 @@ class Http1Framing(PairedFraming):
             self.part(frame.size)
         else:
             content, alike = self._digest.digest(), _alike(self._query, self._action, self._begins)
-            self.part(frame.size, Info(info.label, content=content, alike=alike))
+            refusable = not info.label.startswith(_SAFE)
+            told = Info(info.label, content=content, alike=alike, refusable=refusable)
+            self.part(frame.size, told)
             self._info = None
+
+    def refusal(self, request: Info, data: bytes) -> Refusal | None:
+        return refusal.of_http(request.label, data) if request.refusable else None
 
     def server_frame(self, frame: Frame) -> None:
         if self._answering.awaited:

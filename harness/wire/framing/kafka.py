@@ -5,18 +5,22 @@ https://kafka.apache.org/protocol
 
 from __future__ import annotations
 
-import base64
 import struct
 
 from bettong.harness.wire.framing.base import Frame, FramingError, Info, Role
+from bettong.harness.wire.framing.kafka_produce import (
+    ANSWERED,
+    HEADER,
+    ProduceFields,
+    not_authorized,
+)
 from bettong.harness.wire.framing.paired import PairedFraming
+from bettong.harness.wire.framing.refusal import Refusal
 
 _MAX_SIZE = 1 << 30
 _MAX_API_KEY = 100
 _MAX_OPEN = 10_000
-_HEADER = 12  # length, API key, version, correlation id
-_PRODUCE, _FLEXIBLE, _BY_ID = 0, 9, 13
-"""Of Produce: from which version on lengths are varints, and topics have ids instead of names."""
+_PRODUCE = 0
 _NAMES = {
     0: "Produce",
     1: "Fetch",
@@ -63,11 +67,11 @@ class KafkaFraming(PairedFraming):
         self._numbers: dict[int, int] = {}  # correlation id -> request
 
     def measure_client(self, head: bytes) -> int | None:
-        if len(head) < _HEADER:
+        if len(head) < HEADER:
             return None
         key, version = struct.unpack_from("!hh", head, 4)
         size = _size(head)
-        if not 0 <= key <= _MAX_API_KEY or not 0 <= version <= 40 or size < _HEADER:
+        if not 0 <= key <= _MAX_API_KEY or not 0 <= version <= 40 or size < HEADER:
             raise FramingError("no Kafka request")
         return size
 
@@ -75,7 +79,7 @@ class KafkaFraming(PairedFraming):
         return None if len(head) < 4 else _size(head)
 
     def blank_in_request(self, head: bytes) -> tuple[int, int]:
-        return 8, _HEADER  # the correlation id
+        return 8, HEADER  # the correlation id
 
     def client_frame(self, frame: Frame) -> None:
         key, version, correlation = struct.unpack_from("!hhi", frame.head, 4)
@@ -83,12 +87,17 @@ class KafkaFraming(PairedFraming):
         label = _NAMES.get(key, f"API {key}")
         topic, acks = _told(frame.head, version) if key == _PRODUCE else ("", 1)
         detail = f"{label} {topic}" if topic else ""
-        number = self.part(frame.size, Info(label, detail, role, frame.digest, acks != 0))
+        refusable = bool(acks and topic) and version in ANSWERED
+        told = Info(label, detail, role, frame.digest, acks != 0, refusable=refusable)
+        number = self.part(frame.size, told)
         if not acks:
             return
         if len(self._numbers) >= _MAX_OPEN:
             raise FramingError(f"{_MAX_OPEN} requests without an answer")
         self._numbers[correlation] = number
+
+    def refusal(self, request: Info, data: bytes) -> Refusal | None:
+        return not_authorized(data) if request.refusable else None
 
     def server_frame(self, frame: Frame) -> None:
         if frame.size < 8:
@@ -107,58 +116,9 @@ def _size(head: bytes) -> int:
 def _told(head: bytes, version: int) -> tuple[str, int]:
     """The topic, or the first one, that records go to, empty where that cannot be told; and how
     many are to confirm them: where none are, no reply is due."""
-    fields = _Fields(head, version)
+    fields = ProduceFields(head, version)
     try:
-        topic = fields.topic()
+        topic = fields.first_topic()
     except (struct.error, IndexError):
         topic = ""
     return topic, fields.acks
-
-
-class _Fields:
-    """Reads a Produce from its client id on."""
-
-    def __init__(self, head: bytes, version: int) -> None:
-        self._head, self._version, self._at = head, version, _HEADER
-        self.acks = 1
-
-    def topic(self) -> str:
-        self._text(self._number("!h"))  # the client's id
-        if self._version >= _FLEXIBLE and self._varint():
-            return ""  # tagged fields, which no client sends here
-        if self._version >= 3:
-            self._name()  # the transactional id
-        self.acks = self._number("!h")
-        self._number("!i")  # timeout
-        if self._count() < 1:
-            return ""
-        if self._version >= _BY_ID:
-            return base64.urlsafe_b64encode(self._bytes(16)).decode().rstrip("=")
-        return self._name()
-
-    def _name(self) -> str:
-        return self._text(self._varint() - 1 if self._version >= _FLEXIBLE else self._number("!h"))
-
-    def _count(self) -> int:
-        return self._varint() - 1 if self._version >= _FLEXIBLE else self._number("!i")
-
-    def _text(self, size: int) -> str:
-        return self._bytes(max(size, 0)).decode("utf-8", "replace")
-
-    def _bytes(self, size: int) -> bytes:
-        if self._at + size > len(self._head):
-            raise IndexError
-        self._at += size
-        return self._head[self._at - size : self._at]
-
-    def _number(self, kind: str) -> int:
-        return int(struct.unpack(kind, self._bytes(struct.calcsize(kind)))[0])
-
-    def _varint(self) -> int:
-        number = shift = 0
-        while True:
-            (byte,) = self._bytes(1)
-            number |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                return number

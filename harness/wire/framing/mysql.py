@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import struct
 
+from bettong.harness.wire.framing import refusal
 from bettong.harness.wire.framing.base import Frame, FramingError, Info
-from bettong.harness.wire.framing.paired import PairedFraming, shown, verb
+from bettong.harness.wire.framing.paired import PairedFraming, shown, verb, works
+from bettong.harness.wire.framing.refusal import Refusal
 
 _FULL = 0xFFFFFF  # a packet of this length is continued by the next one
 _SSL, _COMPRESS, _ZSTD = 0x800, 0x20, 1 << 26
@@ -88,7 +90,7 @@ class MySQLFraming(PairedFraming):
         """The command, and the text that it prepares."""
         code, text = payload[0] if payload else 0, payload[1:]
         if code == _QUERY:
-            return Info(self._label(verb(text)), shown(text), content=digest), b""
+            return self._statement(text, digest), b""
         if code == _PREPARE:
             self._last_prepared = text  # may be executed before it is answered
             return Info(f"prepare {verb(text)}", shown(text), content=digest), text
@@ -96,13 +98,20 @@ class MySQLFraming(PairedFraming):
             number = struct.unpack_from("<I", text)[0]
             last = number == _LAST_STATEMENT
             known = self._last_prepared if last else self._statements.get(number, b"?")
-            return Info(self._label(verb(known)), shown(known), content=digest), b""
+            return self._statement(known, digest), b""
         return Info(
             _NAMES.get(code, f"command {code}"),
             role="noise" if code in _NOISE else "request",
             content=digest,
             replied=code not in _UNANSWERED,
         ), b""
+
+    def _statement(self, text: bytes, digest: bytes) -> Info:
+        label = self._label(verb(text))
+        return Info(label, shown(text), content=digest, refusable=works(label))
+
+    def refusal(self, request: Info, data: bytes) -> Refusal | None:
+        return refusal.of_mysql() if request.refusable else None
 
     def _label(self, verb: str) -> str:
         """A BEGIN commits what was done before it; where nothing was it changes nothing."""

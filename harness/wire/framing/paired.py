@@ -128,6 +128,19 @@ def verb(statement: bytes) -> str:
     return names[0] if names[-1] in _QUIET else "+".join(dict.fromkeys(names))
 
 
+_WORKS = frozenset(
+    (
+        *("SELECT", "WITH", "INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "UPSERT", "TRUNCATE"),
+        *("COPY", "LOAD", "CALL", "DO", "EXECUTE", "COMMIT", "END"),
+    )
+)
+
+
+def works(label: str) -> bool:
+    """Whether a statement with this label reads or writes rows, or commits: it may be refused."""
+    return not _WORKS.isdisjoint(re.split(r"\+|x\d+\+?", label))
+
+
 def _word(text: str) -> str:
     word = ""
     for character in text:

@@ -6,11 +6,14 @@ https://www.postgresql.org/docs/current/protocol-message-formats.html
 from __future__ import annotations
 
 import hashlib
+import re
 import struct
 from collections import Counter
 
+from bettong.harness.wire.framing import refusal
 from bettong.harness.wire.framing.base import Frame, FramingError, Info
-from bettong.harness.wire.framing.paired import PairedFraming, shown, verb
+from bettong.harness.wire.framing.paired import PairedFraming, shown, verb, works
+from bettong.harness.wire.framing.refusal import Refusal
 
 _SSL, _GSS, _CANCEL = 80877103, 80877104, 80877102
 _MAX_STARTUP = 10_000
@@ -20,6 +23,7 @@ _ASKS_FOR_PASSWORD = frozenset((3, 5, 10, 11))
 _ASKING = frozenset((b"P", b"B", b"D", b"C", b"E"))
 _ANSWERING = frozenset((b"1", b"2", b"3", b"n", b"T", b"C", b"I", b"s"))
 
+_ISOLATION = re.compile(rb"ISOLATION.{,20}(SERIALIZABLE|REPEATABLE)", re.IGNORECASE | re.DOTALL)
 _ENCRYPTION = (80877103, 80877104)  # asked for before anything else
 
 
@@ -55,6 +59,7 @@ class PostgresFraming(PairedFraming):
         self._extended = False  # the last request was of the extended kind
         self._copying = False
         self._copy_failed = False
+        self._serializable = False  # more than to read what is committed
 
     def measure_client(self, head: bytes) -> int | None:
         if self._started:
@@ -75,6 +80,7 @@ class PostgresFraming(PairedFraming):
             self._startup(frame)
             return
         kind, body = frame.head[:1], frame.head[5:]
+        self._serializable = self._serializable or _isolates(kind, body)
         self._digest.update(frame.digest)
         if kind == b"P":
             name, _, rest = body.partition(b"\0")
@@ -103,12 +109,15 @@ class PostgresFraming(PairedFraming):
         if kind == b"Q":
             self._extended = False
             text = body.rstrip(b"\0")
-            return Info(verb(text), shown(text), content=content)
+            label = verb(text)
+            return Info(label, shown(text), content=content, refusable=works(label))
         if kind == b"H" and not self._asking:
             return Info("Flush", role="noise", replied=False)
         if kind in (b"S", b"H"):
             self._extended = True
-            return Info(*self._label(), content=content)
+            label, detail = self._label()
+            refusable = kind == b"S" and works(label)  # after a Flush more is to come
+            return Info(label, detail, content=content, refusable=refusable)
         if kind in (b"c", b"f") and not self._extended:
             replied, self._copy_failed = not self._copy_failed, False
             return Info("COPY data", content=content, replied=replied)
@@ -119,6 +128,10 @@ class PostgresFraming(PairedFraming):
         if kind == b"X":
             return Info("Terminate", role="noise", replied=False)
         return None
+
+    def refusal(self, request: Info, data: bytes) -> Refusal | None:
+        commits = request.label in ("COMMIT", "END")
+        return refusal.of_postgres(commits, self._serializable) if request.refusable else None
 
     def _label(self) -> tuple[str, str]:
         """Label and detail of what was executed since the last Sync."""
@@ -186,6 +199,10 @@ class PostgresFraming(PairedFraming):
     def _name(names: dict[bytes, bytes], name: bytes, text: bytes) -> None:
         if name in names or len(names) < _MAX_NAMES:
             names[name] = text
+
+
+def _isolates(kind: bytes, body: bytes) -> bool:
+    return kind in (b"Q", b"P") and _ISOLATION.search(body) is not None
 
 
 def _typed_size(head: bytes) -> int | None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import re
 
+from bettong.harness.wire.framing import refusal
 from bettong.harness.wire.framing.base import Frame, FramingError, Info, Role
 from bettong.harness.wire.framing.paired import PairedFraming
+from bettong.harness.wire.framing.refusal import Refusal
 
 _SIMPLE = frozenset(b"+-:,_#(")
 _BULK = frozenset(b"$=!")
@@ -17,6 +19,9 @@ _AGGREGATES = {ord("*"): 1, ord("~"): 1, ord(">"): 1, ord("%"): 2, ord("|"): 2}
 _MAX_ELEMENTS = 1024 * 1024
 _MAX_BULK = 1 << 30
 _MAX_DEPTH = 32
+_NEVER_REFUSED = frozenset(
+    ("SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "MONITOR", "WAIT", "DISCARD")
+)
 _LOGIN = frozenset(("AUTH", "HELLO", "CLIENT", "SELECT"))
 
 
@@ -137,9 +142,13 @@ class RespFraming(PairedFraming):
         label = words[0].upper() if words else "?"
         role: Role = "login" if label in _LOGIN else "noise" if label == "PING" else "request"
         detail = " ".join([label, *words[1:]])[:120] if role == "request" else ""
-        self.part(size, Info(label, detail, role, self._digest.digest()))
+        refusable = role == "request" and label not in _NEVER_REFUSED
+        self.part(size, Info(label, detail, role, self._digest.digest(), refusable=refusable))
         self._asking, self._words = _Value(), []
         self._digest = hashlib.blake2b(digest_size=16)
+
+    def refusal(self, request: Info, data: bytes) -> Refusal | None:
+        return refusal.of_redis(request.label == "EXEC") if request.refusable else None
 
     def server_frame(self, frame: Frame) -> None:
         if self._server_bulk:

@@ -6,6 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
+import psycopg
 import redis
 import requests
 from redis.backoff import NoBackoff
@@ -14,6 +15,7 @@ from redis.retry import Retry
 from bettong.harness.queries.sink.contract import Environment
 from bettong.harness.servers import PostgresServer, RedisServer
 from bettong.scenarios.sinks.http import PostWithKey
+from bettong.scenarios.sinks.kafka import IdempotentProducer
 from bettong.scenarios.sinks.postgres import OnConflict
 from bettong.scenarios.sinks.redis import Push, Set
 
@@ -56,6 +58,25 @@ class SwallowingOnceSet(SwallowingSet):
     def _connect(env: Environment) -> Any:
         host, port = env.address("redis")
         return redis.Redis(host, port, socket_timeout=10, retry=Retry(NoBackoff(), 0))
+
+
+class LeavesErrorsInPipeline(Set):
+    """HSET by the row's id, in a pipeline whose answers nobody looks at."""
+
+    def apply(self, db: Any, batch_id: int, rows: list[dict[str, Any]]) -> None:
+        pipe = db.pipeline(transaction=False)
+        for row in rows:
+            pipe.hset("by_id", row["id"], json.dumps(row))
+        pipe.execute(raise_on_error=False)
+
+
+class FlushesAndGoesOn(IdempotentProducer):
+    """Sends all records and flushes: what became of each nobody asks."""
+
+    def produce(self, producer: Any, env: Environment, batch_id: int, values: list[bytes]) -> None:
+        for value in values:
+            producer.send(self.topic(env, "rows"), value, partition=0)
+        producer.flush(timeout=_SECONDS)
 
 
 class RepairsOnce(Push):
@@ -117,6 +138,46 @@ class LeasesLock(Push):
     @staticmethod
     def _connect(env: Environment) -> Any:
         return SwallowingOnceSet._connect(env)
+
+
+_UPSERT = "INSERT INTO sink_rows VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING"
+_AGAIN = (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure)
+
+
+class SkipsWhatIsRefused(OnConflict):
+    """A row that the server refuses is logged; COMMIT does not say that it took the others back."""
+
+    def apply(self, db: Any, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
+        for row in rows:
+            try:
+                db.execute(_UPSERT, row)
+            except psycopg.Error as e:
+                print(f"{row} could not be written: {e}")
+
+
+class RetriesLastStatement(OnConflict):
+    """The victim of a deadlock does its last statement again; those before it are gone."""
+
+    def apply(self, db: Any, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
+        for row in rows:
+            try:
+                db.execute(_UPSERT, row)
+            except _AGAIN:
+                db.rollback()
+                db.execute(_UPSERT, row)
+
+
+class RetriesTransaction(OnConflict):
+    """The same with all of its transaction: right."""
+
+    def apply(self, db: Any, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
+        while True:
+            try:
+                for row in rows:
+                    db.execute(_UPSERT, row)
+                return db.commit()
+            except _AGAIN:
+                db.rollback()
 
 
 class TruncatesFirst(OnConflict):
@@ -211,6 +272,19 @@ class TakesAnyAnswer(_Posting):
 
     def post(self, env: Environment, batch_id: int, rows: list[dict[str, Any]]) -> None:
         requests.post(self._url(env), json=rows, headers=self.headers(batch_id), timeout=_SECONDS)
+
+
+class DropsWhatIsItsOwnFault(_Posting):
+    """An answer of 5xx is raised, one of 4xx means that the rows are wrong: they are logged."""
+
+    def post(self, env: Environment, batch_id: int, rows: list[dict[str, Any]]) -> None:
+        answer = requests.post(
+            self._url(env), json=rows, headers=self.headers(batch_id), timeout=_SECONDS
+        )
+        if 400 <= answer.status_code < 500:
+            print(f"{rows} were not taken: {answer.text}")
+        else:
+            answer.raise_for_status()
 
 
 class AsksFiveTimes(_Posting):

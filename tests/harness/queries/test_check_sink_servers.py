@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from chosen_faults import FAILED_TASK
 from chosen_faults import seen as shown
+from item_server import ItemServer
 from line_server import LineServer
 
 from bettong.harness.queries.check import check_one
@@ -31,6 +32,7 @@ from bettong.lineage.errors import UsageError
 
 HERE = str(Path(__file__).with_name("server_mutants.py"))
 LINES = f"{Path(__file__).with_name('line_server.py')}:Lines"
+ITEMS = str(Path(__file__).with_name("item_server.py"))
 pytestmark = [pytest.mark.spark, pytest.mark.servers, pytest.mark.timeout(900)]
 
 
@@ -111,6 +113,18 @@ def kinds(executor: SinkExecutor, label: str, kind: str, how: How) -> set[str]:
         (f"{HERE}:KeyForEachTry", "POST /rows", "omit", "paused", {"Duplicate"}),
         (f"{HERE}:HalvesWhatFails", "POST /rows", "omit-reply", "timed out", {"Duplicate"}),
         ("http:PostWithKey", "POST /rows", "omit-reply", "timed out", set()),
+        (f"{HERE}:DropsWhatIsItsOwnFault", "POST /rows", "omit", "unavailable", set()),
+        (f"{HERE}:DropsWhatIsItsOwnFault", "POST /rows", "refuse", "refused", {"Loss"}),
+        ("http:PostWithKey", "POST /rows", "refuse", "refused", set()),
+        (f"{HERE}:LeavesErrorsInPipeline", "HSET", "omit", "lost", set()),
+        (f"{HERE}:LeavesErrorsInPipeline", "HSET", "refuse", "refused", {"Loss"}),
+        ("redis:GuardedPush", "RPUSH", "refuse", "refused", set()),
+        ("redis:GuardedPush", "EXEC", "refuse", "refused", set()),
+        (f"{HERE}:SkipsWhatIsRefused", "INSERT", "refuse", "refused", {"Loss"}),
+        (f"{HERE}:RetriesLastStatement", "INSERT", "refuse", "refused", {"Loss"}),
+        (f"{HERE}:RetriesTransaction", "INSERT", "refuse", "refused", set()),
+        (f"{HERE}:RetriesTransaction", "COMMIT", "refuse", "refused", set()),
+        ("postgres:OneTransaction", "COMMIT", "refuse", "refused", set()),
         ("postgres:SwallowsErrors", "COMMIT", "omit", "lost", {"Loss"}),
         ("postgres:OneTransaction", "COMMIT", "omit", "crash", set()),
         ("postgres:OneTransaction", "COMMIT", "omit-reply", "answered", set()),
@@ -122,6 +136,9 @@ def kinds(executor: SinkExecutor, label: str, kind: str, how: How) -> set[str]:
         ("kafka:Transactional", "EndTxn", "omit-reply", "crash", set()),
         ("kafka:Transactional", "EndTxn", "omit-reply", "lost", set()),
         ("kafka:Transactional", "EndTxn", "omit-reply", "always lost", set()),
+        ("kafka:IdempotentProducer", "Produce", "refuse", "refused", set()),
+        ("kafka:Transactional", "Produce", "refuse", "refused", set()),
+        (f"{HERE}:FlushesAndGoesOn", "Produce", "refuse", "refused", {"Loss"}),
         ("kafka:PreparedThenMarked", "EndTxn", "omit", "crash", {"Loss"}),
     ],
 )
@@ -337,6 +354,20 @@ def test_half_of_a_frame(environments: SparkEnvironments) -> None:
                 SinkRunner(environments({}), target, Input(), endpoint_proxies), ()
             ) as executor:
                 assert kinds(executor, "", "cut", "lost") == seen
+
+
+@pytest.mark.parametrize(("name", "seen"), [("Items", set()), ("ItemsUnseen", {"Loss"})])
+def test_items_are_refused_one_by_one(
+    environments: SparkEnvironments, name: str, seen: set[str]
+) -> None:
+    with (
+        ItemServer() as server,
+        EndpointProxies({"items": server.address}) as endpoint_proxies,
+    ):
+        runner = SinkRunner(environments({}), Target(f"{ITEMS}:{name}"), Input(), endpoint_proxies)
+        with executor_on(runner, ()) as executor:
+            assert kinds(executor, "POST /rows/_bulk", "omit", "unavailable") == set()
+            assert kinds(executor, "POST /rows/_bulk", "refuse", "refused") == seen
 
 
 def test_sparks_kafka_sink_writes_again_when_a_task_failed(environments: SparkEnvironments) -> None:

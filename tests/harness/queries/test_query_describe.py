@@ -361,6 +361,25 @@ def test_a_request_that_nobody_waited_for_is_told_apart_from_one_that_was_skippe
     assert "wait for the reply" in advise([slow], frozenset({"Loss"}), layout=False)
 
 
+def test_an_attempt_that_comes_to_something_else_may_go_by_what_a_worker_remembers() -> None:
+    fault = FailedStep(Point("batch=1/stage=1/p=0/a=0/task", "after"))
+    assert "a worker's process remembers" in advise([fault], frozenset({"Corrupt"}), layout=False)
+    twice = advise([fault], frozenset({"Corrupt", "Duplicate"}), layout=False)
+    assert "What a failed attempt wrote stays" in twice
+
+
+def test_what_an_error_says_is_told_where_it_did_not_come_out() -> None:
+    error = WireFault(at_request("refuse", "db", "INSERT", 2), "refused")
+    assert parse_fault(error.id) == error
+    rows = [row for number in (0, 2, 3) for row in SOURCE.batch(number)]
+    verdict = judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False)
+    words = describe.explain([error], verdict.anomalies, SOURCE.rows, layout=False)
+    assert "was answered with an error" in words and "was swallowed" in words
+    assert "whole transaction again" in advise([error], frozenset({"Loss"}), layout=False)
+    came_out = advise([error], frozenset({"Duplicate"}), layout=False, failed=True)
+    assert "A replay comes with the same batch id" in came_out
+
+
 @pytest.mark.parametrize(
     ("by", "ways", "told"),
     [

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from bettong.harness.queries.raised import cause, raised_in, remedy
+from bettong.harness.queries.raised import JVM_GONE, cause, jvm_is_gone, raised_in, remedy
 from bettong.harness.queries.run.failure import Failures
 
 MISSING = """StreamingQueryException: [STREAM_FAILED] Query [id = 1] terminated with exception: \
@@ -108,3 +108,16 @@ def test_both_ends_of_a_very_long_error_are_kept() -> None:
     assert len(words) < 60_000
     assert words.startswith("RuntimeError: begun")
     assert cause(words) == "ValueError: no such table"
+
+
+def test_a_jvm_that_is_gone_is_told_from_a_server_that_refuses() -> None:
+    said = "ConnectionRefusedError: [Errno 111] Connection refused"
+    of_a_client = (
+        f'Traceback (most recent call last):\n  File "sink.py", line 3, in write\n{said}\n'
+    )
+    of_py4j = f"{of_a_client}  in connect_to_java_server\n    self.socket.connect(at)\n{said}\n"
+    assert not jvm_is_gone(of_a_client)
+    assert jvm_is_gone(of_py4j)
+    assert jvm_is_gone("py4j.protocol.Py4JNetworkError: Answer from Java side is empty")
+    assert cause(JVM_GONE) == JVM_GONE
+    assert "--one-at-a-time" in remedy(JVM_GONE)

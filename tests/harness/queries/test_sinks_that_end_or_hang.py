@@ -26,6 +26,7 @@ MAIN = "from bettong.harness.cli import main; main()"
 BUDGET_S, LATE_S = 60, 5  # within which Spark is ready, and what may be added
 THEIRS = """
 import os, sys, threading
+import psutil
 
 def for_ever():
     open(HANGS, "w").close()
@@ -45,6 +46,17 @@ class EndsInABatch(Mine):
 class Exits(Mine):
     def write(self, rows, env):
         sys.exit(0)
+
+class LosesItsSpark(Mine):
+    def write(self, rows, env):
+        def kill(batch, batch_id):
+            for each in psutil.Process().children():
+                if "java" in each.name():
+                    each.kill()
+                    each.wait()
+            batch.count()
+        return rows.writeStream.foreachBatch(kill).option(
+            "checkpointLocation", env.checkpoint).start()
 
 class EndsInSetup(Mine):
     def setup(self, env):
@@ -111,6 +123,14 @@ def test_a_write_that_ends_the_process_is_no_pass(
     result = asked(environments, f"{theirs}:{name}")
     assert result.verdict == "unknown"
     assert "its process ended by itself, with status 0" in result.reason
+    assert not result.counterexamples
+
+
+def test_a_driver_whose_jvm_has_ended_is_dead(environments: SparkEnvironments, theirs: str) -> None:
+    """Python says no more of it than that a connection was refused."""
+    result = asked(environments, f"{theirs}:LosesItsSpark")
+    assert result.verdict == "unknown"
+    assert "the JVM of its Spark ended by itself" in result.reason
     assert not result.counterexamples
 
 

@@ -8,6 +8,7 @@ import urllib.request
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -248,6 +249,8 @@ class Kafka(Target):
     def advertise(self, address: Address) -> None:
         assert isinstance(self.made, KafkaServer)
         self.made.advertised = f"{address[0]}:{address[1]}"
+        if self.made.pid is not None:
+            self.made.restart()  # it says what it was told at its start
 
     @property
     def direct(self) -> Address:
@@ -402,3 +405,34 @@ def test_cuts_of_a_real_servers_requests_are_exact(wired: Wired) -> None:
         assert wired.target.read() == ([1, 2] if kind == "omit-reply" else [1]), kind
         wired.target.write(wired.address, 3)
         assert wired.target.read()[-1] == 3
+
+
+ERRORS = {
+    Bulk: "429",
+    Kafka: "(?i)not authorized|TopicAuthorizationFailed",
+    MariaDB: "1213",
+    Postgres: "deadlock detected",
+    PostgresTransaction: "deadlock detected",
+    Redis: "read only replica",
+}
+
+
+@pytest.mark.servers
+def test_a_client_takes_a_refusal_for_its_servers_own_error(wired: Wired) -> None:
+    kind = type(wired.target)
+    if kind not in ERRORS:
+        pytest.skip("how such a server refuses that is not known")
+    write = next(
+        point
+        for point in wired.clean().points
+        if point.kind == "omit" and point.request.endswith(f" {wired.target.write_label}")
+    )
+    wired.begin()
+    armed = wired.recorder.arm(replace(write, kind="refuse"))
+    with pytest.raises(Exception, match=ERRORS[kind]):
+        wired.target.write(wired.address, 1)
+    evidence = armed.heal()
+    assert (evidence.fired, evidence.times) == (True, 1)
+    assert wired.target.read() == []
+    wired.target.write(wired.address, 3)
+    assert wired.target.read() == [3]

@@ -35,7 +35,7 @@ from bettong.harness.queries.faults.wire_fault import How, WireFault
 from bettong.harness.wire import CutPoint, Recording, cut_points
 from bettong.harness.wire.armed import ArmedCut
 from bettong.harness.wire.conversation import Conversation, History, Ledger, Request, RequestId
-from bettong.harness.wire.cutpoints import Kind
+from bettong.harness.wire.cutpoints import KINDS, Kind
 from bettong.harness.wire.framing.base import Info
 from bettong.lineage.trace import TraceEvent
 
@@ -145,6 +145,23 @@ def test_a_request_of_http_is_refused_whatever_it_asks_for() -> None:
             f"silence(db/conn=1/request={x})" for x in refused or {"2 GET /rows", "3 POST /rows"}
         }
         assert {id for id in ids(found) if id.startswith("silence")} == silent
+
+
+def test_the_last_request_of_each_kind_is_refused_with_an_error() -> None:
+    """In the second batch, and where a later one does what that does not; not what only reads."""
+    asked = [(n, *each) for n in (0, 1) for each in (("INSERT", "a"), ("INSERT", "b"))]
+    asked += [(1, "COMMIT", ""), (1, "WATCH", ""), (1, "GET /rows", ""), (3, "DELETE", "")]
+    asked += [(3, "COMMIT", "")]
+    clean = recording(asked)
+    (talk,) = clean.conversations
+    able = [replace(r, refusable=not r.label.startswith("GET ")) for r in talk.requests]
+    clean = Recording((replace(talk, requests=tuple(able)),))
+    found = wire_points(clean, cut_points(clean, clean).points, EVENTS, 2, "run1", tail=[3])
+    assert [id for id in ids(found) if id.startswith("refuse")] == [
+        "refuse(db/conn=1/request=4 INSERT)",
+        "refuse(db/conn=1/request=5 COMMIT)",
+        "refuse(db/conn=1/request=8 DELETE)",
+    ]
 
 
 def test_losing_one_that_changes_nothing_leaves_the_same_behind_in_every_way() -> None:
@@ -715,7 +732,7 @@ def test_equal_runs_leave_the_same_behind(asked: list[Asked]) -> None:
 
 
 @given(
-    st.sampled_from(get_args(Kind)),
+    st.sampled_from(KINDS),
     st.sampled_from(get_args(How)),
     st.sampled_from(["INSERT", "POST /rows", "PUB a=b", "EndTxn"]),
     st.integers(1, 99),

@@ -142,6 +142,7 @@ def event(step: str, phase: str = "before", **detail: Any) -> TraceEvent:
             ("omit", "nth", "retries", True, "HTTP/1.1 503 Service Unavailable"),
             [],
         ),
+        ("refuse(db/COMMIT=1)", ("refuse", "nth", "once", True), []),
         (
             "timeout(db/POST /rows=1)",
             ("omit-reply", "nth", "once", True, "HTTP/1.1 504 Gateway Timeout"),
