@@ -260,10 +260,10 @@ class Edge:
         if (calls or reads) and self.event is not None:
             report = {"after": f"{self.phase} {self.event.step}", "calls": calls[:_MOST_CALLS]}
             if reads:
-                report["reads"] = reads
+                report["reads"] = reads[:_MOST_CALLS]
         if outside:
             report["outside"] = outside[:_MOST_CALLS]
-        left = sum(max(0, len(some) - _MOST_CALLS) for some in (calls, outside))
+        left = sum(max(0, len(some) - _MOST_CALLS) for some in (calls, reads, outside))
         return {"disk": {**report, "more": left}} if report else {}
 
     def _notify(self, what: str, **detail: Any) -> None:

@@ -84,7 +84,7 @@ def first_changes(requests: Sequence[Request]) -> Iterable[str]:
     """The ids of the first request that changes something of each transaction, once as if a GET of
     HTTP only read, and once as if it may write; transactions that ask the same are one."""
     return dict.fromkeys(
-        request.id for changes in (_writes, _changes) for request in _first(requests, changes)
+        request.id for changes in (_writes, _changes) for request in _first(requests, changes, requests)
     )
 
 
@@ -125,15 +125,17 @@ def _pairs(
 def _pairs_of_one(
     own: Sequence[Request], replay: Sequence[Request], changes: _Changes
 ) -> Iterable[tuple[Request, Request]]:
-    surely, done_by = _surely(changes), what_is_done(replay)
-    starts = [t.change for t in _first_of_each(_transactions(own, surely, done_by))]
-    untils = [t.begin for t in _latest_of_each(_transactions(replay, surely, done_by))]
+    starts = list(_first(own, changes, replay))
+    found = _transactions(replay, _surely(changes), what_is_done(replay))
+    untils = [t.begin for t in _latest_of_each(found)]
     pairs = ((x, until) for until in untils for x in starts if x.order < until.order)
     return islice(pairs, _MOST_OF_ONE)
 
 
-def _first(requests: _Requests, changes: _Changes) -> Iterable[Request]:
-    found = _transactions(requests, _surely(changes), what_is_done(requests))
+def _first(requests: _Requests, changes: _Changes, among: _Requests) -> Iterable[Request]:
+    """What is a row in a statement, and what is code, is told by all of those among which they
+    are."""
+    found = _transactions(requests, _surely(changes), what_is_done(among))
     return (transaction.change for transaction in _first_of_each(found))
 
 
