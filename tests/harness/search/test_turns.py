@@ -206,12 +206,27 @@ def test_it_publishes_and_commits_when_its_successor_has_looked_and_is_about_to_
 
 
 @pytest.mark.parametrize("sink", ["", "/doubled"])
-def test_a_late_commit_comes_when_the_next_batch_is_committed_at_the_same_sink(sink: str) -> None:
-    taken = [f"receiver.commit/batch=0{sink}", "receiver.commit/batch=1/other", "batch=1/commits"]
-    taken += [f"receiver.commit/batch=1{sink}"]
+def test_a_late_request_comes_when_more_has_been_done_at_the_same_sink(sink: str) -> None:
+    opened, *commits = (
+        f"receiver.open/epoch=1{sink}",
+        *(f"receiver.commit/batch={batch}{sink}" for batch in range(2)),
+    )
+    taken = [opened, "receiver.commit/batch=0/other", commits[0], "receiver.commit/batch=1/other"]
+    taken += ["batch=1/commits", commits[1]]
     reading = Reading([Occurrence(s, 1, "receiver", 1, None, at) for at, s in enumerate(taken)])
-    found = map(WholeRun(reading).committed_next, reading.occurrences)
-    assert list(found) == [Point(f"receiver.commit/batch=1{sink}", "after"), None, None, None]
+    found = map(WholeRun(reading).overtaken_by, reading.occurrences)
+    met = [Point(commits[0], "before"), Point("receiver.commit/batch=1/other", "after")]
+    assert list(found) == [*met, Point(commits[1], "after"), None, None, None]
+
+
+def test_a_late_release_comes_when_more_of_the_same_stream_has_been_released() -> None:
+    taken = ["gateway.release/a/2", "gateway.release/b/2", "gateway.append/a/5"]
+    taken += ["gateway.release/a/5"]
+    occurrences = [Occurrence(s, 1, "gateway", 1, None, at) for at, s in enumerate(taken)]
+    occurrences.insert(3, Occurrence(taken[0], 2, "gateway", 1, None, 9))
+    found = map(WholeRun(Reading(occurrences)).overtaken_by, occurrences)
+    later = Point("gateway.release/a/5", "after")
+    assert list(found) == [later, None, None, later, None]
 
 
 @pytest.mark.parametrize(
@@ -259,7 +274,7 @@ def test_a_thread_stands_still_before_it_waits_for_each_file_that_it_has_written
     taken = SimpleNamespace(step=step, number=1, node="receiver", calls=calls)
     again = Point("batch=1/sink.commit", "before", 2)
     later = Point("receiver.commit/batch=2", "after")
-    run = SimpleNamespace(tried_again=lambda step: again, committed_next=lambda step: later)
+    run = SimpleNamespace(tried_again=lambda step: again, overtaken_by=lambda step: later)
     found = list(Stall.leaves("ends", taken, run))  # type: ignore[arg-type]
     assert [stall.id for stall in found] == [
         *(
@@ -280,6 +295,6 @@ def test_who_makes_room_for_a_client_does_so_once() -> None:
     """The second one that asks for it waits, or finds it: it never comes to that step."""
     step, again = "gateway.create/lines", Point("sender.connect/lines", "before", 2)
     taken = SimpleNamespace(step=step, number=1, node="gateway", calls=NAMED)
-    run = SimpleNamespace(tried_again=lambda step: again, committed_next=lambda step: None)
+    run = SimpleNamespace(tried_again=lambda step: again, overtaken_by=lambda step: None)
     found = list(Stall.leaves("ends", taken, run))  # type: ignore[arg-type]
     assert found and all(stall.call for stall in found)
