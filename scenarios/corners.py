@@ -399,6 +399,15 @@ FOLDER_SHARED = replace(
     classes={"protocol": "bettong.scenarios.beside:FilesTakenMeanwhile"},
 )
 
+TOO_EARLY = replace(
+    COUNTING,
+    name="counting_too_early",
+    title="sums in 2 batches, by a driver that looks for the messages of each before they have "
+    "come, and once more when the stream has ended",
+    input=amounts,
+    classes={"protocol": "bettong.scenarios.beside:LooksTooEarly"},
+)
+
 LARGE = Scenario(
     "large_messages",
     "4 messages of 4.3 million bytes in 2 batches, read and prepared in several parts",
@@ -429,6 +438,7 @@ SCENARIOS: Sequence[Scenario] = (
     STATEMENTS,
     BETWEEN_FOLDERS,
     FOLDER_SHARED,
+    TOO_EARLY,
     LARGE,
 )
 

@@ -80,6 +80,24 @@ def test_calls_to_the_disk_fail_in_each_way_before_a_second_one_fails_in_any() -
     assert in_turn(written) == [written[n].id for n in (0, 1, 2, 3)]
 
 
+def test_each_call_of_a_step_fails_before_one_of_them_fails_at_another_message() -> None:
+    """Another call is another statement; at another message it is the same one once more."""
+    calls = [Storage(at(step), "EIO", call) for step in APPENDED[:2] for call in (1, 2)]
+    reads = [Storage(at(step), "EIO", read=read) for step in APPENDED[:2] for read in (1, 2)]
+    syncs = [PowerCut("gateway", at(step), sync) for step in APPENDED[:2] for sync in (1, 2)]
+    for faults in (calls, reads, syncs):
+        assert in_turn(faults) == [faults[n].id for n in (2, 3, 0, 1)]
+
+
+def test_the_end_of_a_stream_has_a_turn_beside_its_messages() -> None:
+    end = "gateway.append/amounts/end"
+    for kind in (partial(Crash, "gateway"), partial(Storage, errno="EIO", call=1)):
+        faults = [kind(at(step)) for step in (*APPENDED, end)]
+        assert in_turn(faults) == [faults[n].id for n in (3, 2, 1, 0)]
+        again = [kind(Point(end, "before", n)) for n in (1, 2)]
+        assert in_turn([*faults[:3], *again])[:2] == [again[1].id, faults[2].id]
+
+
 def leaves(step: str) -> list[Pause]:
     taken = SimpleNamespace(step=step, number=1, node="driver")
     return list(Pause.leaves("begins", taken, SimpleNamespace()))  # type: ignore[arg-type]
