@@ -11,6 +11,7 @@ from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Report, Settings
 from bettong.engine.endpoints import GatewaySource
 from bettong.engine.ingest.gateway import Gateway
+from bettong.engine.ingest.stream import Stream
 from bettong.engine.net.connection import Connection
 from bettong.engine.sources.base import Extent
 from bettong.engine.sources.directory import DirectorySource, NumberedFile
@@ -30,6 +31,23 @@ class GathersThree(Gateway):
     def has_more(self, connection: Connection, stop: int) -> bool:
         """Whether anything more is to be waited for, and has come."""
         return stop % self.most != 0 and connection.poll(self.patience_s)
+
+
+class _TakesItsTime(Stream):
+    patience_s: ClassVar[float] = 1.0
+
+    def take_over(self, sender: Connection, node: str) -> None:
+        super().take_over(sender, node)
+        released = self.journal.released
+        if self.journal.end >= self.limit:
+            with self.changed:
+                self.changed.wait_for(lambda: self.journal.released > released, self.patience_s)
+
+
+class WelcomesLate(Gateway):
+    """A sender that comes again while there is no room for more is welcomed when there is."""
+
+    stream_class = _TakesItsTime
 
 
 class MergingFiles(BatchProtocol):

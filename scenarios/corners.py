@@ -228,10 +228,12 @@ ROLLING_TWO = Scenario(
 ON_CREDIT = replace(
     COUNTING,
     name="counting_on_credit",
-    title="sums in 3 batches, with a gateway that takes two messages ahead and no more",
+    title="sums in 3 batches, with a gateway that takes two messages ahead and no more, and "
+    "welcomes a sender that comes again when it has room for more",
     input=amounts,
     batch=2,
     frame=1,
+    classes={"gateway": "bettong.scenarios.beside:WelcomesLate"},
     options={"gateway": ("--max-unreleased", "2")},
 )
 
