@@ -12,6 +12,7 @@ import pytest
 from bettong.harness.faults.fault import DiskCall
 from bettong.harness.faults.kinds import (
     Crash,
+    CrashWriting,
     Duplicate,
     Fault,
     Omit,
@@ -85,7 +86,8 @@ def test_each_call_of_a_step_fails_before_one_of_them_fails_at_another_message()
     calls = [Storage(at(step), "EIO", call) for step in APPENDED[:2] for call in (1, 2)]
     reads = [Storage(at(step), "EIO", read=read) for step in APPENDED[:2] for read in (1, 2)]
     syncs = [PowerCut("gateway", at(step), sync) for step in APPENDED[:2] for sync in (1, 2)]
-    for faults in (calls, reads, syncs):
+    writing = [CrashWriting("gateway", at(step), sync) for step in APPENDED[:2] for sync in (1, 2)]
+    for faults in (calls, reads, syncs, writing):
         assert in_turn(faults) == [faults[n].id for n in (2, 3, 0, 1)]
 
 
