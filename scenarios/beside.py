@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from bettong.engine.batch.job import Job
 from bettong.engine.batch.protocol import BatchProtocol, Report, Settings
+from bettong.engine.endpoints import GatewaySource
 from bettong.engine.ingest.gateway import Gateway
+from bettong.engine.ingest.stream import Stream
 from bettong.engine.net.connection import Connection
+from bettong.engine.sources.base import Extent
 from bettong.engine.sources.directory import DirectorySource, NumberedFile
 from bettong.engine.state.inline import InlineExecutor
 from bettong.engine.state.manifest import Manifest, current_epoch
@@ -28,6 +31,23 @@ class GathersThree(Gateway):
     def has_more(self, connection: Connection, stop: int) -> bool:
         """Whether anything more is to be waited for, and has come."""
         return stop % self.most != 0 and connection.poll(self.patience_s)
+
+
+class _TakesItsTime(Stream):
+    patience_s: ClassVar[float] = 1.0
+
+    def take_over(self, sender: Connection, node: str) -> None:
+        super().take_over(sender, node)
+        released = self.journal.released
+        if self.journal.end >= self.limit:
+            with self.changed:
+                self.changed.wait_for(lambda: self.journal.released > released, self.patience_s)
+
+
+class WelcomesLate(Gateway):
+    """A sender that comes again while there is no room for more is welcomed when there is."""
+
+    stream_class = _TakesItsTime
 
 
 class MergingFiles(BatchProtocol):
@@ -141,3 +161,41 @@ class FilesTakenMeanwhile(BatchProtocol):
             if isinstance(source, DirectorySource)
         }
         super().__init__(replace(settings, streams={**settings.streams, **folders}))
+
+
+_ALL = 1 << 40
+"""More messages than a stream has."""
+
+
+@dataclass(frozen=True)
+class SeenTooEarly(GatewaySource):
+    """A stream as a driver sees it that waits for messages, and is told just before the last of
+    them comes that they have not come. When it goes on, all of the stream is there, to its end.
+
+    Attributes:
+        patience_s: for how long that is waited for.
+    """
+
+    patience_s: ClassVar[float] = 2.0
+    _asked: set[int] = field(default_factory=set, compare=False)
+
+    def extent(self, upto: int, wait: float) -> Extent:
+        """How far the stream has come; a look that waits for nothing sees all of it."""
+        found = super().extent(upto, wait)
+        if not wait or upto in self._asked:
+            return found
+        self._asked.add(upto)
+        super().extent(_ALL, self.patience_s)
+        return found._replace(end=min(found.end, upto - 1), ended=False)
+
+
+class LooksTooEarly(BatchProtocol):
+    """Looks for the messages of each batch once before they have come."""
+
+    def __init__(self, settings: Settings) -> None:
+        seen = {
+            name: SeenTooEarly(source.address, source.stream, source.key, source.patience)
+            for name, source in settings.streams.items()
+            if isinstance(source, GatewaySource)
+        }
+        super().__init__(replace(settings, streams={**settings.streams, **seen}))

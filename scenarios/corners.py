@@ -228,10 +228,12 @@ ROLLING_TWO = Scenario(
 ON_CREDIT = replace(
     COUNTING,
     name="counting_on_credit",
-    title="sums in 3 batches, with a gateway that takes two messages ahead and no more",
+    title="sums in 3 batches, with a gateway that takes two messages ahead and no more, and "
+    "welcomes a sender that comes again when it has room for more",
     input=amounts,
     batch=2,
     frame=1,
+    classes={"gateway": "bettong.scenarios.beside:WelcomesLate"},
     options={"gateway": ("--max-unreleased", "2")},
 )
 
@@ -399,6 +401,15 @@ FOLDER_SHARED = replace(
     classes={"protocol": "bettong.scenarios.beside:FilesTakenMeanwhile"},
 )
 
+TOO_EARLY = replace(
+    COUNTING,
+    name="counting_too_early",
+    title="sums in 2 batches, by a driver that looks for the messages of each before they have "
+    "come, and once more when the stream has ended",
+    input=amounts,
+    classes={"protocol": "bettong.scenarios.beside:LooksTooEarly"},
+)
+
 LARGE = Scenario(
     "large_messages",
     "4 messages of 4.3 million bytes in 2 batches, read and prepared in several parts",
@@ -429,6 +440,7 @@ SCENARIOS: Sequence[Scenario] = (
     STATEMENTS,
     BETWEEN_FOLDERS,
     FOLDER_SHARED,
+    TOO_EARLY,
     LARGE,
 )
 

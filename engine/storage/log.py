@@ -208,7 +208,7 @@ class RecordLog:
         start = _HEAD.pack(_MAGIC, _VERSION, number, before, len(head), 0)
         checksum = zlib.crc32(head, zlib.crc32(start))
         content = _HEAD.pack(_MAGIC, _VERSION, number, before, len(head), checksum) + head
-        unfinished = self._unfinished(number)
+        unfinished = self._unfinished
         with contextlib.suppress(FileNotFoundError):
             self._disk.remove(unfinished)
         file = self._disk.append_to(unfinished)
@@ -222,7 +222,8 @@ class RecordLog:
         self._file = file
         self._segments.append(_Segment(number, head, len(content)))
 
-    def _unfinished(self, number: int) -> Path:
+    @property
+    def _unfinished(self) -> Path:
         """Where a segment is until it can be named: nobody reads it there."""
         return self.directory / "segment.new"
 

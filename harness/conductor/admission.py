@@ -71,6 +71,11 @@ class StepAdmission:
             )
             self.refuse_the_dead(event)
 
+    @property
+    def all_back(self) -> bool:
+        """Whether no node is down that is to come back."""
+        return not self._down
+
     def goes_down(self, node: str) -> None:
         """Who asks this node waits until it is back."""
         self._down[node] += 1

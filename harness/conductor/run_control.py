@@ -124,6 +124,12 @@ class RunControl:
         """Seconds since anything happened."""
         return time.monotonic() - self._book.latest
 
+    @property
+    def all_back(self) -> bool:
+        """Whether no node is down that is to come back."""
+        with self._changed:
+            return self._gate.all_back
+
     def progress_summary(self) -> str:
         """Where the run stands: the steps that are open, and the last one reported."""
         with self._changed:

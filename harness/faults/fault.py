@@ -133,9 +133,9 @@ class TakenSteps(Protocol):
         """When the driver that follows the one of this step has its epoch, and is about to begin it
         at its first sink; None where this one has begun its own at none."""
 
-    def committed_next(self, step: TakenStep) -> Point | None:
-        """When a server has made the next batch visible; None where this step has made none so, or
-        none followed."""
+    def overtaken_by(self, step: TakenStep) -> Point | None:
+        """When a server has done so much more for the same client that this step, if it was taken
+        only then, would do harm; None where it does none, or nothing followed."""
 
     def power_losses(self, step: TakenStep) -> Iterable[PowerLoss]:
         """The power cuts that take away something of what this step has written."""

@@ -148,7 +148,8 @@ class Course:
 
     def _at_work(self) -> bool:
         drained = self._cluster.nodes["driver"].poll() == 0
-        return self._someone_sends() or not drained or self._cluster.has_live_zombies()
+        coming = not self._control.all_back  # a reader sees what a server has when it is back
+        return self._someone_sends() or not drained or coming or self._cluster.has_live_zombies()
 
     def _someone_sends(self) -> bool:
         """Whether a sender has not come to its end, or was started again after it, by a fault."""

@@ -66,6 +66,8 @@ def run_once(
     changed = before.verdict == "valid" and judgement.verdict != "valid"
     carried.lap("judge")
     judged = judgement if schedule.faults or asked.again is not None else before
+    if before.verdict == "invalid" and judged.verdict != "invalid":
+        judged = before  # nobody starts it again for its readers
     if _rests_on_functions(judged, schedule):
         judged = _if_repeatable(judged, scenario, input_)
     if asked.again is not None and carried.left and judged.verdict == "valid":

@@ -21,7 +21,7 @@ from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.record import RunRecord
 from bettong.harness.search.equivalence import FaultEquivalence, Recovery
 from bettong.harness.search.occurrences import read_occurrences
-from bettong.harness.search.read_run import CleanRun, Moment, ReadRun, RunReader, moments
+from bettong.harness.search.read_run import CleanRun, Moment, ReadRun, RunReader, moments, opaque
 from bettong.harness.search.reading_process import ReadingProcess
 from bettong.harness.search.recovery import CleanRecords
 from bettong.harness.search.repairs import RepairTurns
@@ -111,7 +111,8 @@ class ScenarioExecutor:
     _came: dict[FaultSet, _Came] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._reader = RunReader(self.batches, frozenset(self.bounds.at_most))
+        kinds, unseen = frozenset(self.bounds.at_most), opaque(self.campaign.scenario)
+        self._reader = RunReader(self.batches, kinds, opaque=unseen)
         self._repairs = RepairTurns(self.equivalence.faults, self.bounds)
 
     def close(self) -> None:

@@ -7,16 +7,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 from bettong.harness.faults.fault import Fault
-from bettong.harness.faults.point import PointPhase
+from bettong.harness.faults.point import DRIVER, PointPhase
 from bettong.harness.faults.schedule import Schedule
+from bettong.harness.runs.contracts import role_of
+from bettong.harness.scenario import Scenario
 from bettong.harness.search.equivalence import Recovery, recovery_of, same_crashes
 from bettong.harness.search.occurrences import Reading
 from bettong.harness.search.recovery import CleanRecords
-from bettong.harness.search.trace_lineage import lineage_of, make_up
+from bettong.harness.search.trace_lineage import RunLineage, lineage_of, make_up
 from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Outcome
 from bettong.lineage.trace import TraceEvent
@@ -31,6 +33,17 @@ def moments(reading: Reading) -> Iterator[Moment]:
         yield o.step, o.number, "before"
         if o.ended is not None:
             yield o.step, o.number, "after"
+
+
+_ROLES = {"gateway": "gateway", "receiver": "receiver", "protocol": DRIVER, "sink": DRIVER}
+"""Where a component runs."""
+
+
+def opaque(scenario: Scenario) -> frozenset[str]:
+    """The roles of nodes that run a component of the user's. What that writes is not always seen:
+    it may open files itself, between two steps."""
+    own = (c for c, named in scenario.classes.items() if not named.startswith("bettong."))
+    return frozenset(_ROLES[component] for component in own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +98,14 @@ class RunReader:
         batches: faults are placed in the first so many batches; None for all of them.
         kinds: of the faults that are asked for.
         clean: the clean run, once it is known.
+        opaque: roles of nodes of which not all is seen that outlives them: no two of their crashes
+            are known to be the same, and of no two faults that they are alike.
     """
 
     batches: int | None
     kinds: AbstractSet[str]
     clean: CleanRun | None = None
+    opaque: AbstractSet[str] = frozenset()
 
     def read(self, events: Sequence[TraceEvent], schedule: Schedule, outcome: Outcome) -> ReadRun:
         """What a run with these faults and this outcome shows."""
@@ -112,15 +128,22 @@ class RunReader:
             came=frozenset(moments(run.reading)),
             unread=tuple(run.reading.unread),
             behaviour="" if faults else _behaviour(run.reading),
-            recovery=recovery_of(faults[0], run.reading, run.batch) if alone else None,
+            recovery=self._recovery(faults[0], run) if alone else None,
             records=None if faults else CleanRecords.of(run.reading),
             seconds=time.monotonic() - began,
         )
 
+    def _recovery(self, fault: Fault, run: RunLineage) -> Recovery | None:
+        found = recovery_of(fault, run.reading, run.batch)
+        if found is None or not self.opaque:
+            return found
+        return replace(found, signature=fault.id, settled="")
+
     def _standing_for(self, reading: Reading) -> Mapping[str, Fault]:
         """Crashes of a run, each with the one that stands for it. What stands for one that the
         clean run has as well, the clean run tells."""
-        own = same_crashes(reading)
+        same = same_crashes(reading).items()
+        own = {id: crash for id, crash in same if role_of(crash.place) not in self.opaque}
         if self.clean is None:
             return own
         known = self.clean.faults

@@ -38,8 +38,11 @@ _PAUSED_DRIVER = 2
 
 
 def sort_of(fault: Fault) -> Sort:
-    """The sort of a fault: two of one sort do much the same, and seldom to the same message."""
-    return fault.kind, (*fault.nodes, *fault.links), StepId.parse(fault.points[0].step).shape
+    """The sort of a fault: two of one sort do much the same, and seldom to the same message. The
+    end of a stream is none, and what is done with it is another thing."""
+    id = StepId.parse(fault.points[0].step)
+    ends = " of the end" if id.message is not None and id.message[1] == "end" else ""
+    return fault.kind, (*fault.nodes, *fault.links), f"{id.shape}{ends}"
 
 
 def in_turn(faults: Iterable[Fault]) -> list[str]:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from operator import itemgetter
 
 from bettong.harness.faults.fault import PowerLoss, TakenStep
-from bettong.harness.faults.point import Point
+from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.search.durable import NotDurable
 from bettong.harness.search.occurrences import Reading
 from bettong.harness.search.partitions import Between, Partitions
+
+_OVERTAKEN: Mapping[str, tuple[str, PointPhase]] = {
+    "gateway.release/STREAM/N": ("gateway.release/STREAM/N", "after"),
+    "receiver.commit/batch=N": ("receiver.commit/batch=N", "after"),
+    "receiver.open/epoch=N": ("receiver.commit/batch=N", "before"),
+}
+"""What a server does for a client, with what it does for him later that a late one of these meets:
+the next of its kind, when that is done, or what was staged since, before that is committed."""
 
 
 class WholeRun:
@@ -42,13 +50,17 @@ class WholeRun:
         newest, first = max(opened, key=itemgetter(0))  # of several sinks the first
         return Point(str(first.with_number("epoch", newest + 1)), "before")
 
-    def committed_next(self, step: TakenStep) -> Point | None:
-        id = StepId.parse(step.step)
-        if id.batch is None or id.shape != "receiver.commit/batch=N":
+    def overtaken_by(self, step: TakenStep) -> Point | None:
+        id, taken = StepId.parse(step.step), self._reading.occurrences
+        if id.shape not in _OVERTAKEN:
             return None
-        following = str(id.with_number("batch", id.batch + 1))
-        taken = any(o.step == following for o in self._reading.occurrences)
-        return Point(following, "after") if taken else None
+        shape, phase = _OVERTAKEN[id.shape]
+        own = step.step, step.number
+        later = dropwhile(lambda o: (o.step, o.number) != own, taken)
+        alike = (o for o in later if o.step != step.step and o.id.shape == shape)
+        same = (o for o in alike if (o.id.name, o.id.stream) == (id.name, id.stream))
+        found = next(same, None)
+        return None if found is None else Point(found.step, phase, found.number)
 
     def power_losses(self, step: TakenStep) -> Iterable[PowerLoss]:
         return self._not_durable.of(step)

@@ -229,8 +229,9 @@ class KeepsHalfBegun(Receiver):
 
 
 class _BegunInPlace(RecordLog):
-    def _unfinished(self, number: int) -> Path:
-        return segment_path(self.directory, number)
+    @property
+    def _unfinished(self) -> Path:
+        return segment_path(self.directory, self.segments[-1] + 1 if self.segments else 1)
 
 
 class _JournalBegunInPlace(Journal):

@@ -85,6 +85,14 @@ MUTANTS: Sequence[Scenario] = (
     ),
     mutant(
         COUNTING,
+        "gateway_releases_backwards",
+        "the gateway takes a release that comes late for the one that counts",
+        "gateway",
+        "gateways:ReleasesBackwards",
+        "Let the highest release count: what was released once nobody wants again.",
+    ),
+    mutant(
+        COUNTING,
         "gateway_answers_failed_releases",
         "the gateway says that messages are released although its disk has not noted it",
         "gateway",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -75,6 +75,19 @@ class LocksItsLogAlone(Receiver):
     ledger_class = _LocksItsLogAloneLedger
 
 
+class _ShowsNextTimeLedger(Ledger):
+    def _publish(self) -> None:
+        with suppress(OSError):
+            super()._publish()
+
+
+class ShowsNextTime(Receiver):
+    """Answers that a batch is committed when its output could not be written: who commits next, or
+    starts again, writes it."""
+
+    ledger_class = _ShowsNextTimeLedger
+
+
 class _CommitsLosersLedger(Ledger):
     def choose(self, batch: int, winners: Mapping[int, int]) -> list[Part]:
         super().choose(batch, winners)  # every winner is there
@@ -97,6 +110,18 @@ class ForgetsOnRestart(Receiver):
     """Keeps in memory which batches are committed."""
 
     ledger_class = _ForgetsLedger
+
+
+class _BeginsAgainLedger(Ledger):
+    def open(self, epoch: int) -> None:
+        super().open(epoch)
+        self.staged.clear()
+
+
+class BeginsAgain(Receiver):
+    """Drops what was staged whenever an epoch is begun, also the one that has begun already."""
+
+    ledger_class = _BeginsAgainLedger
 
 
 class _RemembersStagedLedger(Ledger):

@@ -60,6 +60,14 @@ MUTANTS: Sequence[Scenario] = (
         "Write and sync the commit first, answer after that.",
     ),
     mutant(
+        COUNTING,
+        "sink_shows_rows_next_time",
+        "the sink answers that a batch is committed whose output it could not write yet",
+        "receiver",
+        "receivers:ShowsNextTime",
+        "Answer when readers can see the batch, and refuse the request as long as they cannot.",
+    ),
+    mutant(
         WORD_COUNT,
         "sink_writes_log_again",
         "after a restart the sink writes out its log from the beginning",
@@ -138,6 +146,14 @@ MUTANTS: Sequence[Scenario] = (
         "receiver",
         "receivers:KnowsTheLastBatch",
         "Pass over whatever is not after the last batch: a request may come later than others.",
+    ),
+    mutant(
+        COUNTING,
+        "sink_begins_epochs_again",
+        "the sink drops what was staged when an epoch that has begun is begun once more",
+        "receiver",
+        "receivers:BeginsAgain",
+        "Do nothing for an epoch that has begun: its first request may come once more, and late.",
     ),
     mutant(
         COUNTING,

@@ -58,6 +58,10 @@ class CrashWriting(DeadlyFault):
             "there: what it had written was not durable yet; it came back"
         )
 
+    @property
+    def variety(self) -> str:
+        return f"sync {self.sync}"
+
     def begin(self, run: RunActuator) -> Begun | None:
         if self.node != run.node:
             return None  # another node takes this step

@@ -98,7 +98,7 @@ durable",
 
     @property
     def variety(self) -> str:
-        return str(self.keep)
+        return f"{self.keep} sync {self.sync}"
 
     @property
     def place(self) -> str:

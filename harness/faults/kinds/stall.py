@@ -26,7 +26,7 @@ class Stall(Fault):
     too, and where none does, last of all.
 
     Or it stands still before the step, with a request that it has read and no lock, and goes on
-    right before what has been asked for once more, or when the batch after that is done as well.
+    right before what has been asked for once more, or when what follows that is done as well.
 
     Attributes:
         call: before which call; 0: at the beginning of the step.
@@ -98,7 +98,7 @@ class Stall(Fault):
 
     @property
     def variety(self) -> str:
-        late = not self.call and self.until.phase == "after"
+        late = not self.call and self.until.step != self.at.step
         return f"call {self.call}{', met' * self.meets}{', late' * late}"
 
     @property
@@ -157,8 +157,9 @@ class Stall(Fault):
         it has asked for is done all the same; or it is answered by somebody who had looked how
         things were before it had to wait; or it has got all that it wanted, and what comes late
         meets what was made of that. Or a request was read before its client gave it up, and is
-        carried out when the same client has been let in anew and has asked again, or is a batch
-        further: what compares a commit with the last one alone takes it for new then."""
+        carried out when the same client has been let in anew and has asked again, or is further
+        than that: what compares a commit with the last one alone takes it for new then, and an
+        epoch that is begun once more has rows that were staged in it."""
         again = run.tried_again(step)
         if again is None:
             return
@@ -170,7 +171,7 @@ class Stall(Fault):
             yield cls(step.node, at, sync, again, meets=True)
         if not StepId.parse(step.step).is_ahead:  # once made, nobody makes it a second time
             yield cls(step.node, at, 0, replace(at, occurrence=at.occurrence + 1))
-        if (later := run.committed_next(step)) is not None:
+        if (later := run.overtaken_by(step)) is not None:
             yield cls(step.node, at, 0, later)
 
 

@@ -81,7 +81,8 @@ class Storage(Fault):
 
     @property
     def variety(self) -> str:
-        return f"{self.errno}{' lasting' if self.lasting else ''}{' read' if self.read else ''}"
+        lasting = " lasting" if self.lasting else ""
+        return f"{self.errno}{lasting} call {self.call} read {self.read}"
 
     @property
     def code(self) -> int:

@@ -45,6 +45,7 @@ SCENARIOS = (
     "switches_on_arrays",
     "counting_between_folders",
     "counting_shared_folder",
+    "counting_too_early",
     "visits",
     "readings",
     "live_trickle",

@@ -75,6 +75,21 @@ def test_a_gateway_that_does_not_come_back_after_the_last_batch_is_stuck(
 
 
 @pytest.mark.parametrize(
+    "asked",
+    [Asked(), Asked(replay=False, again=set(), power_cut=True)],
+    ids=["last batch done again", "started again"],
+)
+def test_what_readers_lack_when_all_is_done_is_lost_although_a_new_start_brings_it(
+    backend: LocalBackend, tmp_path: Path, asked: Asked
+) -> None:
+    scenario = load_scenario("sink_shows_rows_next_time")
+    seen = run_once(backend, scenario, scenario.shown_by(), tmp_path / "run", asked)
+    assert (seen.outcome, seen.not_fired) == ("violation", ())
+    assert [a.messages[0] for a in seen.anomalies] == ["amounts/3", "amounts/4", "amounts/5"]
+    assert {a.kind for a in seen.anomalies} == {"Loss"}
+
+
+@pytest.mark.parametrize(
     ("name", "failed", "how_ended"),
     [
         ("gateway_drops_newest_first", FAILED_REMOVAL, KILLED),

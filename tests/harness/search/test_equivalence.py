@@ -14,10 +14,11 @@ from bettong.harness.faults.step_ids import StepId
 from bettong.harness.search.equivalence import FaultEquivalence, recovery_of, same_crashes
 from bettong.harness.search.leaves import Batches
 from bettong.harness.search.occurrences import read_occurrences
-from bettong.harness.search.read_run import CleanRun, RunReader
+from bettong.harness.search.read_run import CleanRun, RunReader, opaque
 from bettong.harness.search.trace_lineage import lineage_of
 from bettong.lineage.faults import CLASSIC
 from bettong.lineage.trace import TraceEvent
+from bettong.scenarios.counting import COUNTING
 
 F = TypeVar("F", bound=Fault)
 
@@ -191,6 +192,34 @@ def test_what_stands_for_a_crash_of_the_clean_run_is_told_by_the_clean_run() -> 
     )
     assert other.stand_ins[f"crash(driver, before {READ})"] == f"crash(driver, before {WRITE})"
     assert plan.id not in other.lineage.faults  # although in this run the next one is another
+
+
+def test_where_not_all_is_seen_that_outlives_a_node_nothing_stands_for_anything() -> None:
+    """A component of the user's may write between two steps what the engine's disk knows not of."""
+    events = [*step(PLAN), *step(OFFSETS)]
+    seen = RunReader(None, CLASSIC, opaque={"driver"}).read(events, Schedule(), "good")
+    assert not seen.stand_ins
+    assert f"crash(driver, after {PLAN})" in seen.lineage.faults
+    elsewhere = RunReader(None, CLASSIC, opaque={"receiver"}).read(events, Schedule(), "good")
+    assert elsewhere.stand_ins
+
+    read = RunReader(None, CLASSIC, opaque={"driver"}).read
+    recoveries = []
+    for place in (Point(PLAN), Point(READ)):
+        fault = Schedule((Crash("driver", place),))
+        events = crashed(place, [place.step], [PLAN, READ])
+        found = read(events, fault, "good").recovery
+        assert found is not None
+        recoveries.append(found)
+    assert recoveries[0].signature != recoveries[1].signature
+    assert [found.settled for found in recoveries] == ["", ""]
+
+
+def test_a_component_of_the_users_is_one_of_which_not_all_is_seen() -> None:
+    theirs = replace(COUNTING, classes={"sink": "theirs:Sink", "gateway": "theirs:Gateway"})
+    assert opaque(theirs) == {"driver", "gateway"}
+    ours = replace(COUNTING, classes={"protocol": "bettong.scenarios.beside:MergingFiles"})
+    assert not opaque(ours)
 
 
 def test_a_read_that_another_node_makes_durable_is_none() -> None:

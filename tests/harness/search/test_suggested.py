@@ -12,6 +12,7 @@ from bettong.harness.faults.point import Point
 from bettong.harness.search.equivalence import Recovery
 from bettong.harness.search.executor import ScenarioExecutor
 from bettong.lineage.faults import CRASH, STORAGE, Bounds
+from bettong.scenarios.counting import COUNTING
 
 STEPS = [f"receiver.commit/batch={n}" for n in range(3)]
 CRASHES = [Crash("receiver", Point(step, "before")) for step in STEPS]
@@ -21,7 +22,8 @@ AGAIN = Crash("receiver", Point(STEPS[0], "before", 2))
 
 def told(*clean: Fault) -> tuple[set[str], set[frozenset[str]]]:
     """The single faults that are suggested, and the pairs, when a crash was seen to be repaired."""
-    executor = ScenarioExecutor(Mock(), 2, Bounds({CRASH: 2, STORAGE: 1}, 2, frozenset({STORAGE})))
+    bounds = Bounds({CRASH: 2, STORAGE: 1}, 2, frozenset({STORAGE}))
+    executor = ScenarioExecutor(Mock(scenario=COUNTING), 2, bounds)
     executor.equivalence.faults.update({fault.id: fault for fault in (*clean, AGAIN)})
     executor.equivalence.clean = frozenset(fault.id for fault in clean)
     repaired = Recovery(0, 1, {STEPS[0]: 1}, {STEPS[0]: 2}, "signature", "")

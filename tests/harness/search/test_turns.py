@@ -12,6 +12,7 @@ import pytest
 from bettong.harness.faults.fault import DiskCall
 from bettong.harness.faults.kinds import (
     Crash,
+    CrashWriting,
     Duplicate,
     Fault,
     Omit,
@@ -78,6 +79,25 @@ def test_what_takes_long_is_tried_seldom() -> None:
 def test_calls_to_the_disk_fail_in_each_way_before_a_second_one_fails_in_any() -> None:
     written = [Storage(at(APPENDED[0]), code, call) for call in (1, 2) for code in ("EIO", "SHORT")]
     assert in_turn(written) == [written[n].id for n in (0, 1, 2, 3)]
+
+
+def test_each_call_of_a_step_fails_before_one_of_them_fails_at_another_message() -> None:
+    """Another call is another statement; at another message it is the same one once more."""
+    calls = [Storage(at(step), "EIO", call) for step in APPENDED[:2] for call in (1, 2)]
+    reads = [Storage(at(step), "EIO", read=read) for step in APPENDED[:2] for read in (1, 2)]
+    syncs = [PowerCut("gateway", at(step), sync) for step in APPENDED[:2] for sync in (1, 2)]
+    writing = [CrashWriting("gateway", at(step), sync) for step in APPENDED[:2] for sync in (1, 2)]
+    for faults in (calls, reads, syncs, writing):
+        assert in_turn(faults) == [faults[n].id for n in (2, 3, 0, 1)]
+
+
+def test_the_end_of_a_stream_has_a_turn_beside_its_messages() -> None:
+    end = "gateway.append/amounts/end"
+    for kind in (partial(Crash, "gateway"), partial(Storage, errno="EIO", call=1)):
+        faults = [kind(at(step)) for step in (*APPENDED, end)]
+        assert in_turn(faults) == [faults[n].id for n in (3, 2, 1, 0)]
+        again = [kind(Point(end, "before", n)) for n in (1, 2)]
+        assert in_turn([*faults[:3], *again])[:2] == [again[1].id, faults[2].id]
 
 
 def leaves(step: str) -> list[Pause]:
@@ -206,12 +226,27 @@ def test_it_publishes_and_commits_when_its_successor_has_looked_and_is_about_to_
 
 
 @pytest.mark.parametrize("sink", ["", "/doubled"])
-def test_a_late_commit_comes_when_the_next_batch_is_committed_at_the_same_sink(sink: str) -> None:
-    taken = [f"receiver.commit/batch=0{sink}", "receiver.commit/batch=1/other", "batch=1/commits"]
-    taken += [f"receiver.commit/batch=1{sink}"]
+def test_a_late_request_comes_when_more_has_been_done_at_the_same_sink(sink: str) -> None:
+    opened, *commits = (
+        f"receiver.open/epoch=1{sink}",
+        *(f"receiver.commit/batch={batch}{sink}" for batch in range(2)),
+    )
+    taken = [opened, "receiver.commit/batch=0/other", commits[0], "receiver.commit/batch=1/other"]
+    taken += ["batch=1/commits", commits[1]]
     reading = Reading([Occurrence(s, 1, "receiver", 1, None, at) for at, s in enumerate(taken)])
-    found = map(WholeRun(reading).committed_next, reading.occurrences)
-    assert list(found) == [Point(f"receiver.commit/batch=1{sink}", "after"), None, None, None]
+    found = map(WholeRun(reading).overtaken_by, reading.occurrences)
+    met = [Point(commits[0], "before"), Point("receiver.commit/batch=1/other", "after")]
+    assert list(found) == [*met, Point(commits[1], "after"), None, None, None]
+
+
+def test_a_late_release_comes_when_more_of_the_same_stream_has_been_released() -> None:
+    taken = ["gateway.release/a/2", "gateway.release/b/2", "gateway.append/a/5"]
+    taken += ["gateway.release/a/5"]
+    occurrences = [Occurrence(s, 1, "gateway", 1, None, at) for at, s in enumerate(taken)]
+    occurrences.insert(3, Occurrence(taken[0], 2, "gateway", 1, None, 9))
+    found = map(WholeRun(Reading(occurrences)).overtaken_by, occurrences)
+    later = Point("gateway.release/a/5", "after")
+    assert list(found) == [later, None, None, later, None]
 
 
 @pytest.mark.parametrize(
@@ -259,7 +294,7 @@ def test_a_thread_stands_still_before_it_waits_for_each_file_that_it_has_written
     taken = SimpleNamespace(step=step, number=1, node="receiver", calls=calls)
     again = Point("batch=1/sink.commit", "before", 2)
     later = Point("receiver.commit/batch=2", "after")
-    run = SimpleNamespace(tried_again=lambda step: again, committed_next=lambda step: later)
+    run = SimpleNamespace(tried_again=lambda step: again, overtaken_by=lambda step: later)
     found = list(Stall.leaves("ends", taken, run))  # type: ignore[arg-type]
     assert [stall.id for stall in found] == [
         *(
@@ -280,6 +315,6 @@ def test_who_makes_room_for_a_client_does_so_once() -> None:
     """The second one that asks for it waits, or finds it: it never comes to that step."""
     step, again = "gateway.create/lines", Point("sender.connect/lines", "before", 2)
     taken = SimpleNamespace(step=step, number=1, node="gateway", calls=NAMED)
-    run = SimpleNamespace(tried_again=lambda step: again, committed_next=lambda step: None)
+    run = SimpleNamespace(tried_again=lambda step: again, overtaken_by=lambda step: None)
     found = list(Stall.leaves("ends", taken, run))  # type: ignore[arg-type]
     assert found and all(stall.call for stall in found)
