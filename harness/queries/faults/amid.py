@@ -84,7 +84,9 @@ def first_changes(requests: Sequence[Request]) -> Iterable[str]:
     """The ids of the first request that changes something of each transaction, once as if a GET of
     HTTP only read, and once as if it may write; transactions that ask the same are one."""
     return dict.fromkeys(
-        request.id for changes in (_writes, _changes) for request in _first(requests, changes, requests)
+        request.id
+        for changes in (_writes, _changes)
+        for request in _first(requests, changes, requests)
     )
 
 
