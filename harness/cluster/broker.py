@@ -3,18 +3,22 @@ runs."""
 
 from __future__ import annotations
 
+import time
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from bettong.engine.sinks.kafka_client import kafka
 from bettong.engine.steps import Instrumentation
 from bettong.harness.cluster.nodes import Node
+from bettong.harness.processes.patience import patience
 from bettong.harness.processes.session import Ended
 from bettong.harness.servers import KafkaServer
 
 KAFKA = "kafka"
+_SHOWN_WITHIN_S = 10.0
 
 
 class Broker(Node):
@@ -80,22 +84,35 @@ class Broker(Node):
             producer.close()
 
     def rows(self, topic: str) -> Iterator[Mapping[str, Any]]:
-        """The committed records of a topic of one partition, as rows of the receiver."""
-        library = kafka()
-        consumer = library.KafkaConsumer(
+        """The committed records of a topic of one partition, as rows of the receiver.
+
+        A broker answers a commit before readers see it, so that they are given time as long as
+        there is more on the topic than they may see; what a transaction keeps from them that is
+        left open, they lack.
+        """
+        place = kafka().TopicPartition(topic, 0)
+        with self._consumer("read_uncommitted") as everything:
+            whole = everything.end_offsets([place])[place]
+        with self._consumer("read_committed") as consumer:
+            consumer.assign([place])
+            consumer.seek_to_beginning()
+            until = time.monotonic() + patience(_SHOWN_WITHIN_S)
+            end = consumer.end_offsets([place])[place]
+            while consumer.position(place) < (end if time.monotonic() > until else whole):
+                for records in consumer.poll(timeout_ms=1000).values():
+                    yield from map(_row, records)
+                end = consumer.end_offsets([place])[place]
+
+    @contextmanager
+    def _consumer(self, isolation_level: str) -> Iterator[Any]:
+        consumer = kafka().KafkaConsumer(
             bootstrap_servers=self.server.direct,
-            isolation_level="read_committed",
+            isolation_level=isolation_level,
             auto_offset_reset="earliest",
             enable_auto_commit=False,
         )
         try:
-            place = library.TopicPartition(topic, 0)
-            consumer.assign([place])
-            consumer.seek_to_beginning()
-            end = consumer.end_offsets([place])[place]
-            while consumer.position(place) < end:
-                for records in consumer.poll(timeout_ms=1000).values():
-                    yield from map(_row, records)
+            yield consumer
         finally:
             consumer.close(autocommit=False)
 
