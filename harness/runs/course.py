@@ -115,8 +115,7 @@ class Course:
 
     def until_drained(self) -> None:
         """Wait until the senders and the query have done all their work; raises StuckError."""
-        while self._at_work() or self._control.wake():
-            self._look_after()
+        while not self._is_over():
             if self.sender_failed and self._control.idle_seconds > 1.0:
                 self.notes.append("the sender gave up; what was accepted has been waited for")
                 return
@@ -145,6 +144,13 @@ class Course:
         except NodeError as e:
             raise StuckError(str(e)) from e
         self.until_drained()
+
+    def _is_over(self) -> bool:
+        """Whether nobody is at work, also when what has become of each node was looked at after
+        that: one may have come to its end as it was started again."""
+        at_work = self._at_work() or self._control.wake()
+        self._look_after()
+        return not (at_work or self._at_work())
 
     def _at_work(self) -> bool:
         drained = self._cluster.nodes["driver"].poll() == 0

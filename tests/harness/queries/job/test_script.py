@@ -229,7 +229,7 @@ def test_what_a_script_changes_outside_of_the_runs_folder_is_noted_and_may_be_a_
     arguments = asked(tmp_path / "run", elsewhere=elsewhere)
     trace = tmp_path / "trace.jsonl"
     ended = host.submit("", arguments, Instrumentation(trace=str(trace))).result(60)
-    assert ended == {"error": None, "outside": [str(outside)], "processes": []}
+    assert ended == {"error": None, "outside": [str(outside)], "processes": [], "in_turn": False}
     opened = [event.detail["path"] for event in read_trace(trace)]
     assert opened == (["a", str(outside)] if elsewhere else ["a"])
     host.close()
