@@ -182,8 +182,9 @@ class Turns:
         round = self._of_own_code()
         target = _target(thread)
         takes = round is not None and target not in self._endless
-        piece = self._given(round, None, thread) if round is not None and takes else None
+        piece = _Piece(round, None) if round is not None and takes else None
         if piece is not None:
+            self._is_given(piece, thread)
             thread.run = self._in_turn(piece, thread.run)  # type: ignore[method-assign]
         with self._calling_python():
             start(thread)
@@ -206,7 +207,7 @@ class Turns:
             piece = _Piece(round, pool)
             with self._calling_python():
                 future = submit(pool, self._in_turn(piece, fn), *a, **k)
-            self._given(round, pool, future, piece)
+            self._is_given(piece, future)
             future.add_done_callback(lambda _: self._is_over(piece))
             self._may_go_at_once(piece)
             return future
@@ -345,21 +346,13 @@ class Turns:
     def _pieces(self, fs: Iterable[Future[Any]]) -> list[_Piece]:
         return [piece for future in fs if (piece := self._known.get(future)) is not None]
 
-    def _given(
-        self,
-        round: _Round,
-        pool: ThreadPoolExecutor | None,
-        known_by: Hashable,
-        piece: _Piece | None = None,
-    ) -> _Piece:
-        piece = piece or _Piece(round, pool)
+    def _is_given(self, piece: _Piece, known_by: Hashable) -> None:
         with self._changed:
-            round.pieces.append(piece)
-            if pool is not None:
-                others = self._in_pools.get(pool, ())
-                self._in_pools[pool] = [*(p for p in others if not p.is_over), piece]
+            piece.round.pieces.append(piece)
+            if piece.pool is not None:
+                others = self._in_pools.get(piece.pool, ())
+                self._in_pools[piece.pool] = [*(p for p in others if not p.is_over), piece]
             self._known[known_by] = piece
-        return piece
 
     def _in_turn(self, piece: _Piece, call: Callable[..., Any]) -> Callable[..., Any]:
         def done_in_turn(*arguments: Any, **named: Any) -> Any:
