@@ -150,7 +150,7 @@ def test_a_cut_of_one_way_loses_what_goes_that_way(
     fault = Cut(("a",), ("b",), AT, direction=direction)  # type: ignore[arg-type]
     fault.arm(links)
     caller.socket.sendall(b"two\n")
-    links.heal(fault.id, step_failed=True)
+    assert links.heal(fault.id, step_failed=False).evidence == "4 bytes held back"
     assert caller.socket.recv(1) == b""
     assert Caller(address).ask(b"three\n") == b"three\n"
     assert (b"two\n" in echo.seen) is arrives
