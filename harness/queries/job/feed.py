@@ -21,6 +21,8 @@ from bettong.harness.queries.job.made_rows import Row, columns_of
 from bettong.harness.queries.job.parquet_files import write_parquet
 
 FOLDER = "input"
+_MOST_BATCHES = 200
+"""That a source with a limit needs for one step at most."""
 _TOPIC_S = 20.0
 _POLL_S = 0.05
 
@@ -209,6 +211,7 @@ class Feed:
         self.total = max((len(each) for each in steps.values()), default=0)
         self._steps, self._senders = steps, senders
         self._fed = 0
+        self._looked = 0
         self._lock = threading.Lock()
 
     @property
@@ -219,9 +222,23 @@ class Feed:
     def advance(self) -> None:
         """Put the next step in place, if all before it was consumed and recorded."""
         with self._lock:
+            self._looked += 1
             if self._fed < self._most and (self._fed == 0 or self._consumed()):
                 self._put(self._fed)
                 self._fed += 1
+                self._looked = 0
+
+    def in_vain(self) -> str:
+        """What is wrong where batch after batch ends and the step in place is not consumed, or
+        nothing is left to be; nothing otherwise."""
+        if self._looked < _MOST_BATCHES:
+            return ""
+        names = ", ".join(self._senders)
+        what = "after the last step" if self.satisfied else f"without step {self._fed} of {names}"
+        return (
+            f"it had {_MOST_BATCHES} batches {what}, which come from a source that is not an input "
+            "of the job: name what it reads in inputs, and read it by env.input"
+        )
 
     def _put(self, number: int) -> None:
         if number in self.before:

@@ -193,6 +193,10 @@ class JobWorkload:
         """All was consumed, and the query went on until it had nothing left to do."""
         return not failed and self.feed.done
 
+    def in_vain(self) -> str:
+        """Why it is not waited for any longer: it does not consume what it is fed."""
+        return self.feed.in_vain()
+
     def end(self) -> None:
         """The run is over."""
         self.feed.close()

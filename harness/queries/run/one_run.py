@@ -297,7 +297,8 @@ class OneRun:
             errors = len(self._result.errors)
             happened = self._next()
             if happened is None:
-                quiet = f"the query did nothing more for {self._workload.patience_s:.0f} s"
+                seconds = f"{self._workload.patience_s:.0f} s"
+                quiet = self._workload.in_vain() or f"the query did nothing more for {seconds}"
                 self._result.errors.append(quiet + stands(self._incarnations.where()))
                 self._incarnations.stop()
                 return
@@ -345,7 +346,7 @@ class OneRun:
                 self._lets_go_on()
             elif signals.silent_s >= patience_s:
                 return None
-        return signals.next(patience_s)
+        return signals.next(patience_s, lambda: bool(self._workload.in_vain()))
 
     def _waits_for_lock(self) -> bool:
         """Whether a process is known to wait for what a driver that stands still has locked."""

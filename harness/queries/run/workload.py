@@ -51,6 +51,9 @@ class Workload(Protocol):
         """Whether all input was consumed and recorded, given how many batches were recorded, and
         whether the last incarnation failed."""
 
+    def in_vain(self) -> str:
+        """Why a query that takes steps is waited for no longer; nothing as long as it may end."""
+
     def end(self) -> None:
         """The run is over."""
 
@@ -93,6 +96,10 @@ class SinkWorkload:
     def drained(self, committed: int, failed: bool) -> bool:
         """Every batch of the source is recorded."""
         return committed == self.source.batches
+
+    def in_vain(self) -> str:
+        """The source ends by itself."""
+        return ""
 
     def end(self) -> None:
         """Nothing to be put away."""

@@ -490,6 +490,7 @@ def test_an_input_that_is_not_consumed_is_no_pass(
 ) -> None:
     result = check(environments, f"{users}:Deaf", REPLAY)
     assert result.verdict == "unknown"
+    assert "200 batches without step 1 of orders" in result.reason
 
 
 @pytest.mark.parametrize(
