@@ -74,8 +74,8 @@ class Injection(Protocol):
     def goes_past(self, fault: str) -> None:
         """The driver that has taken over does more of a batch than the one that stands still."""
 
-    def outlast_client(self, fault: str) -> None:
-        """What hits a request has fired, and ends when the client gives up."""
+    def outlast_client(self, fault: str, what: str) -> None:
+        """What hits a request has fired, and ends when the client gives up; ``what`` it meets."""
 
     def turn_away(self, fault: str, endpoint: str) -> None:
         """From now on one connection to an endpoint is refused."""

@@ -62,6 +62,11 @@ _NAMED: Mapping[str, How] = {
 }
 _AGAIN = " and each time again"
 _EACH_TIME: Mapping[How, How] = {"lost": "always lost", "unavailable": "always unavailable"}
+_MET: Mapping[How, str] = {
+    "always lost": "requests are lost",
+    "always unavailable": "503 is the answer",
+}
+"""Told apart: who sends again for ever what was lost may give up after some answers."""
 _REFUSAL = "HTTP/1.1 {}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _ANSWERS: Mapping[How, bytes] = {
     "unavailable": _REFUSAL.format("503 Service Unavailable").encode(),
@@ -302,8 +307,8 @@ class WireFault(QueryFault):
                 return lambda: run.say_nothing(self.id)
             case "late" | "amid":
                 return lambda: run.hold_driver(self.id)
-            case "always lost" | "always unavailable":
-                return lambda: run.outlast_client(self.id)
+            case "always lost" | "always unavailable" as how:
+                return lambda: run.outlast_client(self.id, _MET[how])
             case "lost" | "unavailable" | "timed out" | "refused":
                 return None
 

@@ -11,6 +11,7 @@ PATIENCE_S = 12.0
 LONG_S = 65.0
 """How long it lasts where that is not known: a time-out of 30 or 60 s is a common one, and five
 tries of which each waits twice as long as the one before take half a minute."""
+STANDS_STILL, UNHEARD = "it stands still", "nothing is heard"
 
 
 @dataclass
@@ -28,3 +29,13 @@ class Clients:
     def patience_s(self, what: str, endpoint: str) -> float:
         """How long it goes wrong at most."""
         return PATIENCE_S if (what, endpoint) in self.endless else LONG_S
+
+    def not_given_up(self, what: str, endpoint: str, silent: bool) -> None:
+        """It went wrong so long, and they have not given up. ``silent``: they have sent nothing
+        meanwhile, made no connection and closed none. Whether the server stands still, or only
+        their connection is silent, they could have learned by that alone: the other silence would
+        have been the same to them.
+        """
+        self.endless.add((what, endpoint))
+        if silent and what == STANDS_STILL:
+            self.endless.add((UNHEARD, endpoint))

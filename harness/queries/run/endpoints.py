@@ -19,6 +19,8 @@ from bettong.lineage.errors import UsageError
 from bettong.lineage.secrets import masked
 
 Addresses = dict[str, Address]
+Contacts = list[tuple[int, int | None]]
+"""Of each connection that was made in a run: bytes that its client has sent, when it was closed."""
 
 
 def start_servers(
@@ -111,6 +113,11 @@ class EndpointProxies:
         ]
         reported = sorted(met, key=lambda request: request[0])
         return request_digest((request[1:] for request in reported), run) if self._relays else ""
+
+    def contacts(self) -> Contacts:
+        """What clients have done so far in the run. A connection that a fault holds tells nothing
+        until it is let go."""
+        return [(t.size["upstream"], t.closed) for t in list(self.recorder.run.tunnels)]
 
     def unanswered(self, since: int) -> frozenset[int]:
         """The requests met after that logical time, each by its own, that wait for a reply which

@@ -19,8 +19,8 @@ from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.lost_executor import SECOND, attempt_of
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.zombie import MISSED, WAITED, WOKEN
-from bettong.harness.queries.run.clients import Clients
-from bettong.harness.queries.run.endpoints import EndpointProxies
+from bettong.harness.queries.run.clients import STANDS_STILL, UNHEARD, Clients
+from bettong.harness.queries.run.endpoints import Contacts, EndpointProxies
 from bettong.harness.wire import Armed, CutPoint
 from bettong.harness.wire.armed import Lasts
 from bettong.lineage.trace import TraceEvent
@@ -133,13 +133,13 @@ class FaultInjector:
     def pause_server(self, fault: str, endpoint: str) -> None:
         server = self.endpoint_proxies.servers.get(endpoint)
         if server is None:
-            self._wait(fault, "it stands still")
+            self._wait(fault, STANDS_STILL)
         else:
             server.pause()
-            self._last(fault, "it stands still", server.resume)
+            self._last(fault, STANDS_STILL, server.resume, self.endpoint_proxies.contacts())
 
     def say_nothing(self, fault: str) -> None:
-        self._wait(fault, "nothing is heard")
+        self._wait(fault, UNHEARD)
 
     def _wait(self, fault: str, what: str) -> None:
         over = threading.Event()
@@ -215,8 +215,8 @@ class FaultInjector:
             hold.over.set()
             hold.ended.set()
 
-    def outlast_client(self, fault: str) -> None:
-        self._last(fault, "requests are lost", self._armed[fault].heal)
+    def outlast_client(self, fault: str, what: str) -> None:
+        self._last(fault, what, self._armed[fault].heal)
 
     def turn_away(self, fault: str, endpoint: str) -> None:
         if fault not in self._armed:
@@ -229,8 +229,11 @@ class FaultInjector:
         self.evidence[fault] = f"{endpoint} closed its connections and refused new ones"
         return self.evidence[fault]
 
-    def _last(self, id: str, what: str, end: Callable[[], object]) -> float:
-        """A fault that lasts has fired: for the first time, or again; how long it goes on."""
+    def _last(
+        self, id: str, what: str, end: Callable[[], object], since: Contacts | None = None
+    ) -> float:
+        """A fault that lasts has fired: for the first time, or again; how long it goes on.
+        ``since``: what clients had done by then, where it is seen what they do."""
         with self._lock:
             if id in self._begun:
                 return 0.0
@@ -238,15 +241,16 @@ class FaultInjector:
             self._lasting[id] = end
         endpoint = next(fault.place for fault in self.faults if fault.id == id)
         seconds = self.clients.patience_s(what, endpoint)
-        timer = threading.Timer(seconds, self._outlast, (id, what, endpoint))
+        timer = threading.Timer(seconds, self._outlast, (id, what, endpoint, since))
         timer.daemon = True
         timer.start()
         return seconds
 
-    def _outlast(self, id: str, what: str, endpoint: str) -> None:
+    def _outlast(self, id: str, what: str, endpoint: str, since: Contacts | None) -> None:
         """The time is up: who has taken no step meanwhile has not given up."""
+        silent = since is not None and self.endpoint_proxies.contacts() == since
         if self._end(id) and id not in self._went_on:
-            self.clients.endless.add((what, endpoint))
+            self.clients.not_given_up(what, endpoint, silent)
 
     def _end(self, id: str) -> bool:
         """False where it has ended before."""

@@ -45,6 +45,7 @@ class Proxies:
     done: list[str] = field(default_factory=list)
     waiting: frozenset[int] = frozenset()
     ours: bool = True
+    made: list[tuple[int, int | None]] = field(default_factory=list)
 
     @property
     def recorder(self) -> Proxies:
@@ -85,6 +86,9 @@ class Proxies:
 
     def clock(self) -> int:
         return 7
+
+    def contacts(self) -> list[tuple[int, int | None]]:
+        return list(self.made)
 
     def unanswered(self, since: int) -> frozenset[int]:
         assert since == 7
@@ -192,36 +196,78 @@ def test_nothing_is_heard_of_a_request_until_the_client_gives_up(
     assert run.end() == ()
 
 
-@pytest.mark.parametrize("then", ["goes on", "fails", "asks again"])
-def test_a_client_that_does_not_give_up_is_known_afterwards(
-    then: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fault = "omit(db/COMMIT=1) and each time again"
-    timers: list[Callable[[], object]] = []
+class Timers(list[Callable[[], object]]):
+    """What is to be done when the time is up."""
 
-    class Timer:
-        def __init__(self, seconds: float, act: Callable[..., object], given: Any) -> None:
-            timers.append(partial(act, *given))
+    def __call__(self, seconds: float, act: Callable[..., object], given: Any) -> Timers:
+        self.append(partial(act, *given))
+        return self
 
-        def start(self) -> None:
-            pass
+    def start(self) -> None:
+        pass
 
-    monkeypatch.setattr(threading, "Timer", Timer)
-    proxies = Proxies()
-    run = injector(proxies, fault)
+
+@pytest.fixture
+def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
+    made = Timers()
+    monkeypatch.setattr(threading, "Timer", made)
+    return made
+
+
+def met(run: FaultInjector, proxies: Proxies) -> None:
+    """The one fault of a run is met."""
     run.arm()
     (armed,) = proxies.armed
     assert armed.action is not None
     armed.fired = 1
     armed.action()
+
+
+@pytest.mark.parametrize("then", ["goes on", "fails", "asks again"])
+@pytest.mark.parametrize(
+    ("fault", "what"),
+    [
+        ("omit(db/COMMIT=1) and each time again", "requests are lost"),
+        ("unavailable(db/POST /rows=1) and each time again", "503 is the answer"),
+    ],
+)
+def test_a_client_that_does_not_give_up_is_known_afterwards(
+    fault: str, what: str, then: str, timers: Timers
+) -> None:
+    """Who sends again for ever what was lost may still give up after five answers."""
+    proxies = Proxies()
+    run = injector(proxies, fault)
+    met(run, proxies)
     if then == "goes on":
         run.met(event("batch=0/commits"))
     elif then == "fails":
         run.starts()
     (time_is_up,) = timers
     time_is_up()
-    known = {("requests are lost", "db")} if then == "asks again" else set()
-    assert run.clients.endless == known
+    assert run.clients.endless == ({(what, "db")} if then == "asks again" else set())
+
+
+@pytest.mark.parametrize(
+    ("then", "alike"),
+    [
+        ([(40, None)], True),
+        ([(80, None)], False),
+        ([(40, 9)], False),
+        ([(40, None), (0, None)], False),
+    ],
+    ids=["waits", "sends more", "closes its connection", "connects anew"],
+)
+def test_who_only_waits_for_a_server_cannot_tell_that_it_stands_still(
+    then: list[tuple[int, int | None]], alike: bool, timers: Timers
+) -> None:
+    proxies = Proxies(made=[(40, None)])
+    run = injector(proxies, "pause(server, before db/COMMIT=1)")
+    met(run, proxies)
+    proxies.made = then
+    (time_is_up,) = timers
+    time_is_up()
+    silent = {("nothing is heard", "db")} if alike else set()
+    assert run.clients.endless == {("it stands still", "db")} | silent
 
 
 LATE = "pause(driver, before db/COMMIT=1)"

@@ -10,6 +10,7 @@ import pytest
 from bettong.harness.faults.errors import ScheduleError
 from bettong.harness.queries.faults.wire import WirePoint
 from bettong.harness.queries.faults.wire_fault import WireFault
+from bettong.harness.queries.run.clients import LONG_S
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.confirmation import DisturbedError
 from bettong.harness.queries.search.executor import SinkExecutor
@@ -22,6 +23,8 @@ from bettong.lineage.search.executor import Execution
 
 CRASH = "crash(driver, before batch=1/commits)"
 SOURCE = Input()
+RUN_S = 5.0
+"""What a run takes where no client has to give up."""
 
 
 class Runs:
@@ -242,4 +245,5 @@ def test_runs_go_on_alone_until_further_runners_are_there() -> None:
     assert [executor.widened(), executor.widened()] == [2, 2]
     assert (executor.window_of(1), executor.window_of(2)) == window  # else time would tell
     assert window[0] > window[1] > 1
+    assert window[0] * RUN_S > LONG_S  # one lane has work while a client of the other one waits
     assert executor.side_by_side([lambda: "one", lambda: "two"]) == ["one", "two"]
