@@ -6,6 +6,7 @@ and comes back then would write beside its successor.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from bettong.engine import Application
@@ -19,7 +20,7 @@ from bettong.engine.sinks.files import FileSink
 from bettong.engine.state.manifest import current_epoch
 from bettong.engine.state.store import LocalStore
 from bettong.harness.cluster.layout import Layout
-from bettong.harness.runs.left_logs import copied
+from bettong.harness.runs.folder_content import MOST_KNOWN, FolderContent
 from bettong.harness.runs.left_over import STATE
 from bettong.harness.scenario import Outputs
 from bettong.lineage.errors import BettongError
@@ -36,8 +37,7 @@ def check_fences(layout: Layout, application: Application, outputs: Outputs) -> 
         layout: of the run, whose last driver has come to its end; nobody is at work in it.
     """
     newest = current_epoch(LocalStore(layout.checkpoint / STATE))
-    takes = _TAKES.get(outputs)
-    if takes is None or not newest:
+    if outputs not in _TAKES or not newest:
         return ()
     found = []
     for sink in application.sinks:
@@ -48,18 +48,23 @@ def check_fences(layout: Layout, application: Application, outputs: Outputs) -> 
         )
         if not folder.is_dir():
             continue  # what it had is lost, and who reads it says so
-        with copied(folder) as copy:
-            if takes(copy, newest - 1):
-                found.append(
-                    Anomaly(
-                        "StateDivergence",
-                        expected={"sink": sink.name, "refuses": f"epoch {newest - 1}"},
-                        seen={"sink": sink.name, "takes": f"epoch {newest - 1}"},
-                        note=f"the sink {sink.name} has not noted that epoch {newest} has begun: "
-                        "it would let an older driver write",
-                    )
+        if _takes(outputs, FolderContent.of(folder), newest - 1):
+            found.append(
+                Anomaly(
+                    "StateDivergence",
+                    expected={"sink": sink.name, "refuses": f"epoch {newest - 1}"},
+                    seen={"sink": sink.name, "takes": f"epoch {newest - 1}"},
+                    note=f"the sink {sink.name} has not noted that epoch {newest} has begun: "
+                    "it would let an older driver write",
                 )
+            )
     return tuple(found)
+
+
+@lru_cache(MOST_KNOWN)
+def _takes(outputs: Outputs, content: FolderContent, epoch: int) -> bool:
+    with content.copied() as copy:
+        return _TAKES[outputs](copy, epoch)
 
 
 def _ledger_takes(folder: Path, epoch: int) -> bool:

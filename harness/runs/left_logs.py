@@ -3,21 +3,20 @@ that was sent is there to its end, nothing is kept that nobody wants any more, a
 a commit. A mistake in what is written down shows in no output until a restart falls at the moment
 that needs it; in the log it is there at once.
 
-Whoever opens a log repairs it, so copies are read. What cannot be read is left to its server, which
-says so when it is started again, if it is.
+What cannot be read is left to its server, which says so when it is started again, if it is.
 """
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.receiver.ledger import Ledger
 from bettong.harness.cluster.layout import Layout
+from bettong.harness.runs.folder_content import MOST_KNOWN, FolderContent
 from bettong.lineage.errors import BettongError
 from bettong.lineage.results import Anomaly
 
@@ -58,13 +57,10 @@ def _journals(
     for stream in sorted(sent.keys() - {folder.name for folder in folders}) if folders else ():
         yield _not_noted(stream, sent[stream], 0, False)
     for folder in folders:
-        with copied(folder) as copy:
-            try:
-                journal = Journal(copy, folder.name)
-            except BettongError as e:
-                damaged.append(_cannot_be_opened("gateway", folder.name, e, copy))
-                continue
-            journal.close()
+        journal = _journal(FolderContent.of(folder))
+        if isinstance(journal, str):
+            damaged.append(_cannot_be_opened("gateway", folder.name, journal))
+            continue
         number = sent.get(folder.name)
         if number is not None and (journal.end, journal.ended) != (number, True):
             yield _not_noted(folder.name, number, journal.end, journal.ended)
@@ -83,6 +79,44 @@ def _journals(
             )
 
 
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    """What a journal says to who starts from it."""
+
+    end: int
+    ended: bool
+    released: int
+
+
+@lru_cache(MOST_KNOWN)
+def _journal(content: FolderContent) -> _Noted | str:
+    """What it says, or why nobody can start from it."""
+    with content.copied() as copy:
+        try:
+            journal = Journal(copy, content.name)
+        except BettongError as e:
+            return _said(e, copy)
+        journal.close()
+    return _Noted(journal.end, journal.ended, journal.released)
+
+
+@lru_cache(MOST_KNOWN)
+def _staged(content: FolderContent) -> tuple[int, ...] | str:
+    """The batches of which a ledger has rows that are not committed, or why nobody can start from
+    it."""
+    with content.copied() as copy:
+        try:
+            ledger = Ledger(copy, content.name)
+        except BettongError as e:
+            return _said(e, copy)
+        ledger.close()
+    return tuple(sorted(ledger.staged))
+
+
+def _said(error: BettongError, copy: Path) -> str:
+    return str(error).replace(f"{copy}/", "").replace(str(copy), copy.name)
+
+
 def _not_noted(stream: str, number: int, end: int, ended: bool) -> Anomaly:
     return Anomaly(
         "StateDivergence",
@@ -92,8 +126,7 @@ def _not_noted(stream: str, number: int, end: int, ended: bool) -> Anomaly:
     )
 
 
-def _cannot_be_opened(server: str, log: str, why: BettongError, copy: Path) -> Anomaly:
-    said = str(why).replace(f"{copy}/", "").replace(str(copy), log)
+def _cannot_be_opened(server: str, log: str, said: str) -> Anomaly:
     return Anomaly(
         "StateDivergence",
         expected={"server": server, "starts from": log},
@@ -105,32 +138,19 @@ def _cannot_be_opened(server: str, log: str, why: BettongError, copy: Path) -> A
 def _ledgers(receiver: Path, damaged: list[Anomaly]) -> Iterator[Anomaly]:
     """Every batch is committed, and an epoch that begins drops what older ones have staged."""
     for folder in _folders(receiver):
-        with copied(folder) as copy:
-            try:
-                ledger = Ledger(copy, folder.name)
-            except BettongError as e:
-                damaged.append(_cannot_be_opened("receiver", folder.name, e, copy))
-                continue
-            ledger.close()
-        if ledger.staged:
+        staged = _staged(FolderContent.of(folder))
+        if isinstance(staged, str):
+            damaged.append(_cannot_be_opened("receiver", folder.name, staged))
+        elif staged:
             yield leak(
                 f"no rows of {folder.name} that wait for a commit",
-                f"rows of {', '.join(f'batch {batch}' for batch in sorted(ledger.staged))}",
+                f"rows of {', '.join(f'batch {batch}' for batch in staged)}",
                 f"the receiver keeps rows of {folder.name} that no batch will commit",
             )
 
 
 def _folders(top: Path) -> list[Path]:
     return sorted(path for path in top.iterdir() if path.is_dir()) if top.is_dir() else []
-
-
-@contextmanager
-def copied(folder: Path) -> Iterator[Path]:
-    """A copy of a folder, as whoever opens a log repairs it."""
-    with tempfile.TemporaryDirectory(prefix="bettong-log-") as name:
-        copy = Path(name) / folder.name
-        shutil.copytree(folder, copy)
-        yield copy
 
 
 def leak(expected: str, seen: object, note: str) -> Anomaly:
