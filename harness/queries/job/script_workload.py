@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.job.feed import LineSender, Sender, TopicSender
 from bettong.harness.queries.job.plan import EMPTY_BATCHES, has_timers
 from bettong.harness.queries.job.script import Lines
-from bettong.harness.queries.job.workload import JobWorkload
+from bettong.harness.queries.job.workload import JobWorkload, checkpoint_of
 from bettong.harness.queries.script import KAFKA
 from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import TraceEvent
@@ -30,8 +29,6 @@ class ScriptWorkload(JobWorkload):
 
     patience_s: float = _PATIENCE_S
     _idle: threading.Event = field(default_factory=threading.Event)
-    _checkpoints: set[Path] = field(default_factory=set)
-    _most_queries: int = 0
     _empty: int = 0
     _has_timers: bool = False
 
@@ -39,7 +36,7 @@ class ScriptWorkload(JobWorkload):
         """A new run: nothing is fed yet, and nothing is known of the checkpoint."""
         super().begin(run, state, event)
         self.feed.checkpoint = None
-        self._most_queries, self._empty, self._has_timers = 0, 0, False
+        self._empty, self._has_timers = 0, False
 
     def senders(self) -> dict[str, Sender]:
         """Lines go to the topic or folder that the script reads."""
@@ -56,7 +53,6 @@ class ScriptWorkload(JobWorkload):
     def starts(self, incarnation: int) -> None:
         """The new process has not told yet that it is idle."""
         self._idle.clear()
-        self._checkpoints.clear()
         self._empty = 0
         super().starts(incarnation)
 
@@ -69,28 +65,15 @@ class ScriptWorkload(JobWorkload):
     def observe(self, event: TraceEvent) -> None:
         """Where the checkpoint is, is learned from the first file of it that is written; a second
         one is another query's, which nothing would feed."""
-        path = event.detail.get("path")
-        if path is not None:
-            if event.step == "metadata":
-                self._learn(Path(path).parent)
-            elif StepId.parse(event.step).last == "offsets":
-                self._learn(Path(path).parent.parent)
+        if (found := checkpoint_of(event)) is not None:
+            self.feed.checkpoint = self.feed.checkpoint or found
         super().observe(event)
         if event.step == PROGRESS and event.phase == "before":
             self._empty = 0 if event.detail["rows"] else self._empty + 1
             self._has_timers |= has_timers(event.detail.get("plan", ""))
         done = event.step == IDLE and self.feed.satisfied
-        if done or self._most_queries > 1 or self.endless(()):
+        if done or self.queries(()) > 1 or self.endless(()):
             self._idle.set()
-
-    def _learn(self, checkpoint: Path) -> None:
-        self.feed.checkpoint = self.feed.checkpoint or checkpoint
-        self._checkpoints.add(checkpoint)
-        self._most_queries = max(self._most_queries, len(self._checkpoints))
-
-    def queries(self, facts: Iterable[Mapping[str, Any]]) -> int:
-        """How many streaming queries one process of it has started, each with a checkpoint."""
-        return self._most_queries
 
     def endless(self, facts: Iterable[Mapping[str, Any]]) -> bool:
         """Whether it plans batch after batch without data, for the time goes on."""

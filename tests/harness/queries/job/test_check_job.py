@@ -86,6 +86,17 @@ class Two(Base):
         beside.option("checkpointLocation", str(env.workdir / "beside")).start()
         return super().build(env)
 
+class OneAfterTheOther(Base):  # faults would hit the first one, and the second one appends
+    def build(self, env):
+        def append(batch, batch_id):
+            with (env.workdir / "orders.jsonl").open("a") as out:
+                out.writelines(f"{line}\\n" for line in batch.toJSON().collect())
+
+        first = env.input("orders").writeStream.format("noop").trigger(availableNow=True)
+        first.option("checkpointLocation", str(env.workdir / "first")).start().awaitTermination()
+        second = env.input("orders").writeStream.foreachBatch(append).trigger(availableNow=True)
+        return second.option("checkpointLocation", env.checkpoint).start()
+
 class ByNow(Base):
     def transform(self, env):
         return env.input("orders").where("current_timestamp() > '2024-01-01'")
@@ -464,6 +475,7 @@ def test_rows_that_setup_leaves_would_hide_a_loss(
         # The same reason as that before, and as of a sink at every change.
         pytest.param("Blind", "read() returned nothing", marks=pytest.mark.slow),
         ("Two", "it starts 2 streaming queries"),
+        ("OneAfterTheOther", "it starts 2 streaming queries"),
         ("ByNow", "it goes by the clock (filter)"),
     ],
 )
