@@ -313,7 +313,9 @@ class Carried:
         found = [
             *check_sent(layout, noted),
             *check_logs(layout, sent, swept=swept, not_started=own),
-            *check_fences(layout, self.application, scenario.outputs),
+            *check_fences(
+                layout, self.application, scenario.outputs, scenario.classes.get("sink", "")
+            ),
             *check_notes(layout),
             *check_numbers(layout, self.messages if scenario.inputs == "folder" else ()),
         ]

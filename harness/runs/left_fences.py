@@ -11,6 +11,7 @@ from pathlib import Path
 from bettong.engine import Application
 from bettong.engine.endpoints import kept_as
 from bettong.engine.errors import FencedError
+from bettong.engine.names import load_class
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.receiver.ledger import Ledger
 from bettong.engine.sinks.arrow import ArrowSink
@@ -29,14 +30,20 @@ _NEVER_DONE = 1 << 40
 """A batch that no run comes to."""
 
 
-def check_fences(layout: Layout, application: Application, outputs: Outputs) -> tuple[Anomaly, ...]:
+def check_fences(
+    layout: Layout, application: Application, outputs: Outputs, own: str = ""
+) -> tuple[Anomaly, ...]:
     """A StateDivergence for each sink that would take a commit of the epoch before the newest.
 
     Args:
         layout: of the run, whose last driver has come to its end; nobody is at work in it.
+        own: the class of a scenario's own sink, ``module:Name``: what it makes of the epochs there
+            is another thing than what the engine's would.
     """
     newest = current_epoch(LocalStore(layout.checkpoint / STATE))
     takes = _TAKES.get(outputs)
+    if own and outputs == "files":
+        takes = _folder_takes(load_class(own, FileSink))
     if takes is None or not newest:
         return ()
     found = []
