@@ -10,12 +10,14 @@ Wire protocol with the conductor (TCP, one JSON object a line, one answer for ea
     <- {"go": true} | {"go": false, "error": TEXT} | {"go": true, "errno": 28}
      | {"go": true, "errno": 5, "call": 3} | {"go": true, "errno": 0, "call": 1}
      | {"go": true, "errno": 5, "call": 3, "lasting": true} | {"go": true, "errno": 5, "read": 2}
+     | {"go": true, "errno": 5, "call": 3, "done": true}
      | {"go": true, "cut": 2} | {"go": true, "hold": 3} | {"go": true, "answer": VALUE}
 
 ``go: false`` means that the run is over: the process must not go on. ``errno`` asks the step to
 fail as the operating system would (a storage fault); with ``call: N`` not the step but the N-th
 call to the disk from here on, until the thread is at its next step; without an error that call
-writes a part only; ``lasting``: every call from that one on; with ``read: N`` it is the N-th time
+writes a part only; ``lasting``: every call from that one on; ``done``: the call is made, and fails
+after that; with ``read: N`` it is the N-th time
 that a file or a folder is opened to be read, which is counted apart. ``cut: N`` ends the process
 right before the N-th ``sync``, by a kill or a power cut; ``hold: N`` has the thread stand still
 right before the N-th call. The process says when it gets there, by an event ``disk-fault/STEP``,
@@ -146,9 +148,9 @@ class ConductorRecorder:
         read = int(answer.get("read", 0))
         if code and not call and not read:
             raise OSError(code, os.strerror(code))
-        lasting = bool(answer.get("lasting"))
+        lasting, done = bool(answer.get("lasting")), bool(answer.get("done"))
         cut, hold = int(answer.get("cut", 0)), int(answer.get("hold", 0))
-        _present.orders = Orders(call, code, cut, hold, lasting, read)
+        _present.orders = Orders(call, code, cut, hold, lasting, read, done)
 
     def _exchange(self, line: bytes) -> bytes:
         local = self._local
@@ -181,8 +183,9 @@ class FileRecorder:
 @dataclass(frozen=True, slots=True)
 class Orders:
     """What the conductor wants done to calls of the disk: ``errno`` for the ``call``-th (0: it
-    writes a part only), and, if that is ``lasting``, for all that follow; the end of the process
-    before the ``cut``-th sync; that the thread stands still before the ``hold``-th call; ``errno``
+    writes a part only), and, if that is ``lasting``, for all that follow, or, if it is ``done``,
+    once that has done its work; the end of the process before the ``cut``-th sync; that the thread
+    stands still before the ``hold``-th call; ``errno``
     for the ``read``-th time that something is opened to be read; 0 for none."""
 
     call: int = 0
@@ -191,6 +194,7 @@ class Orders:
     hold: int = 0
     lasting: bool = False
     read: int = 0
+    done: bool = False
 
     def hits(self, call: int) -> bool:
         """Whether the so-manieth call is one of these."""
@@ -231,9 +235,15 @@ class Edge:
             return None
         if self.orders.errno == 0 and operation != "append":
             return None  # nothing but a write can be short
+        if self.orders.done:
+            return None if operation == "open" else self.orders  # nobody could close the file
         if self.calls == self.orders.call:
             self._notify(DISK_FAULT, call=self.calls, operation=operation, path=path)
         return self.orders
+
+    def denied(self, operation: str, path: str) -> None:
+        """The call has done its work, and fails all the same."""
+        self._notify(DISK_FAULT, call=self.orders.call, operation=operation, path=path)
 
     def read(self, path: str) -> int:
         """Something is about to be opened to be read. Returns the error with which that fails, 0

@@ -124,6 +124,16 @@ class MergingApart(MergingLater):
         return super().manifest(job, reports)
 
 
+class BegunLongAgo(BatchProtocol):
+    """Eight drivers were there before the first one of the run, so that the next has two digits."""
+
+    def take_epoch(self) -> int:
+        store = self.settings.store
+        if not current_epoch(store):
+            store.create("epochs/000008.json", b"{}")
+        return super().take_epoch()
+
+
 @dataclass(frozen=True)
 class LookedBefore(DirectorySource):
     """What a driver sees of a folder that has looked right before a file came.

@@ -401,6 +401,20 @@ FOLDER_SHARED = replace(
     classes={"protocol": "bettong.scenarios.beside:FilesTakenMeanwhile"},
 )
 
+PAST_NINE = replace(
+    COUNTING,
+    name="counting_past_nine",
+    title="sums in 2 batches of files, where messages, segments of the journal and epochs come to "
+    "have two digits",
+    input=lambda: b"\n".join(b"all,%d" % n for n in range(1, 13)),
+    batch=6,
+    frame=1,
+    partitions=1,
+    outputs="files",
+    classes={"protocol": "bettong.scenarios.beside:BegunLongAgo"},
+    options={"gateway": ("--segment-bytes", "1")},
+)
+
 TOO_EARLY = replace(
     COUNTING,
     name="counting_too_early",
@@ -440,6 +454,7 @@ SCENARIOS: Sequence[Scenario] = (
     STATEMENTS,
     BETWEEN_FOLDERS,
     FOLDER_SHARED,
+    PAST_NINE,
     TOO_EARLY,
     LARGE,
 )

@@ -60,7 +60,7 @@ class Call:
 
     def granted(self, data: memoryview) -> memoryview:
         """How much of what is still to be written the system takes at a time."""
-        if self._orders is None:
+        if self._orders is None or self._orders.done:
             return data
         if self._is_short and self._orders.errno:
             raise _error(self._orders.errno)
@@ -92,7 +92,7 @@ class Call:
                 and self._operation == "append"
                 and (orders.errno in (0, errno.ENOSPC))
             )
-            if orders is not None and not in_part:
+            if orders is not None and not in_part and not orders.done:
                 if log is not None and self._operation == "sync":
                     log.write("sync failed", *self._operands)
                 raise _error(orders.errno)
@@ -115,6 +115,9 @@ class Call:
                     edge.done(self._number, call, len(self._written))
                 if log is not None:
                     log.write(self._operation, *self._operands, data=self._written)
+                if edge is not None and self._orders is not None and self._orders.done:
+                    edge.denied(self._operation, self._path.name)
+                    raise _error(self._orders.errno)
         finally:
             _one_at_a_time.release()
 

@@ -130,6 +130,8 @@ def _reply(go: Go) -> bytes:
         answer["read"] = go.read
     if go.lasting:
         answer["lasting"] = True
+    if go.done:
+        answer["done"] = True
     if go.cut:
         answer["cut"] = go.cut
     if go.hold:

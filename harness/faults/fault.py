@@ -29,10 +29,10 @@ has written stays, its node lives just before and just after it."""
 class Go:
     """The answer to a step that may go on; with ``errno`` it fails as the system would, with
     ``call`` not the step but that call to the disk (without ``errno``: a write of it is short), and
-    if it is ``lasting`` all that follow in the step, with ``read`` that time that something is
-    opened to be read; with ``cut`` the process ends before that
-    sync; with ``hold`` the thread stands still before that call; ``answer`` is for a step that
-    asks, so many moments ``later`` than the scenario says."""
+    if it is ``lasting`` all that follow in the step, if it is ``done`` once the call has done its
+    work, with ``read`` that time that something is opened to be read; with ``cut`` the process ends
+    before that sync; with ``hold`` the thread stands still before that call; ``answer`` is for a
+    step that asks, so many moments ``later`` than the scenario says."""
 
     errno: int | None = None
     cut: int = 0
@@ -42,6 +42,7 @@ class Go:
     later: int = 0
     lasting: bool = False
     read: int = 0
+    done: bool = False
 
 
 class DiskCall(NamedTuple):

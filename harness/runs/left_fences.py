@@ -12,6 +12,7 @@ from pathlib import Path
 from bettong.engine import Application
 from bettong.engine.endpoints import kept_as
 from bettong.engine.errors import FencedError
+from bettong.engine.names import load_class
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.receiver.ledger import Ledger
 from bettong.engine.sinks.arrow import ArrowSink
@@ -30,11 +31,15 @@ _NEVER_DONE = 1 << 40
 """A batch that no run comes to."""
 
 
-def check_fences(layout: Layout, application: Application, outputs: Outputs) -> tuple[Anomaly, ...]:
+def check_fences(
+    layout: Layout, application: Application, outputs: Outputs, own: str = ""
+) -> tuple[Anomaly, ...]:
     """A StateDivergence for each sink that would take a commit of the epoch before the newest.
 
     Args:
         layout: of the run, whose last driver has come to its end; nobody is at work in it.
+        own: the class of a scenario's own sink, ``module:Name``: what it makes of the epochs there
+            is another thing than what the engine's would.
     """
     newest = current_epoch(LocalStore(layout.checkpoint / STATE))
     if outputs not in _TAKES or not newest:
@@ -48,7 +53,12 @@ def check_fences(layout: Layout, application: Application, outputs: Outputs) -> 
         )
         if not folder.is_dir():
             continue  # what it had is lost, and who reads it says so
-        if _takes(outputs, FolderContent.of(folder), newest - 1):
+        content = FolderContent.of(folder)
+        if (
+            _own_takes(load_class(own, FileSink), content, newest - 1)
+            if own and outputs == "files"
+            else _takes(outputs, content, newest - 1)
+        ):
             found.append(
                 Anomaly(
                     "StateDivergence",
@@ -65,6 +75,15 @@ def check_fences(layout: Layout, application: Application, outputs: Outputs) -> 
 def _takes(outputs: Outputs, content: FolderContent, epoch: int) -> bool:
     with content.copied() as copy:
         return _TAKES[outputs](copy, epoch)
+
+
+def _own_takes(kind: type[FileSink], content: FolderContent, epoch: int) -> bool:
+    """Of a sink that may go by more than what is in its folder, and may refuse in its own way."""
+    with content.copied() as copy:
+        try:
+            return _folder_takes(kind)(copy, epoch)
+        except Exception:
+            return False
 
 
 def _ledger_takes(folder: Path, epoch: int) -> bool:

@@ -8,7 +8,7 @@ What cannot be read is left to its server, which says so when it is started agai
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +16,8 @@ from pathlib import Path
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.receiver.ledger import Ledger
 from bettong.harness.cluster.layout import Layout
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.kinds import Storage
 from bettong.harness.runs.folder_content import MOST_KNOWN, FolderContent
 from bettong.lineage.errors import BettongError
 from bettong.lineage.results import Anomaly
@@ -28,7 +30,7 @@ def check_logs(
     layout: Layout,
     sent: Mapping[str, int],
     *,
-    undisturbed: bool = False,
+    swept: Collection[str] = (),
     not_started: Collection[str] = (),
 ) -> tuple[Anomaly, ...]:
     """A StateDivergence for each stream that the gateway does not have whole and each log that its
@@ -37,21 +39,30 @@ def check_logs(
     Args:
         layout: of the run, of which every sender and batch has come to its end.
         sent: how many messages each stream has, all of them acknowledged.
-        undisturbed: no fault was to fire.
+        swept: streams whose old segments the last release has had the occasion to remove.
         not_started: servers that nobody starts again, so that they cannot say themselves what they
             could not start from. Only such as write what the engine's own do: others may write
             what is theirs alone to read.
     """
     damaged: list[Anomaly] = []
     found = (
-        *_journals(layout.gateway / "streams", sent, undisturbed, damaged),
+        *_journals(layout.gateway / "streams", sent, swept, damaged),
         *_ledgers(layout.receiver, damaged),
     )
     return (*found, *(a for a in damaged if a.seen["server"] in not_started))
 
 
+def swept_in_the_end(sent: Mapping[str, int], faults: Sequence[Fault]) -> set[str]:
+    """Streams whose last release nothing has disturbed: a call to the disk that failed before it is
+    no reason to keep what it was to remove."""
+    if not all(isinstance(fault, Storage) and not fault.lasting for fault in faults):
+        return set()
+    hit = {point.step for fault in faults for point in fault.points}
+    return {s for s, number in sent.items() if f"gateway.release/{s}/{number - 1}" not in hit}
+
+
 def _journals(
-    streams: Path, sent: Mapping[str, int], undisturbed: bool, damaged: list[Anomaly]
+    streams: Path, sent: Mapping[str, int], swept: Collection[str], damaged: list[Anomaly]
 ) -> Iterator[Anomaly]:
     folders = _folders(streams)
     for stream in sorted(sent.keys() - {folder.name for folder in folders}) if folders else ():
@@ -71,7 +82,7 @@ def _journals(
                 f"the gateway keeps messages of {folder.name} that nobody asks for again",
             )
         segments = len(list(folder.glob("segment-*.log")))
-        if undisturbed and segments > _LAST_SEGMENTS:
+        if folder.name in swept and segments > _LAST_SEGMENTS:
             yield leak(
                 f"at most {_LAST_SEGMENTS} segments of {folder.name}",
                 f"{segments} segments",

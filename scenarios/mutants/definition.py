@@ -19,7 +19,7 @@ def mutant(
         right,
         name=name,
         title=title,
-        classes={component: f"bettong.scenarios.mutants.{path}"},
+        classes={**right.classes, component: f"bettong.scenarios.mutants.{path}"},
         expect="invalid",
         schedule=Resource("bettong.scenarios", f"schedules/{name}.yaml"),
         advice=advice,

@@ -99,6 +99,22 @@ MUTANTS: Sequence[Scenario] = (
         "Remove the oldest first: what is left when that fails has no gap then.",
     ),
     mutant(
+        ROLLING_TWO,
+        "gateway_removes_once",
+        "the gateway fails for good when a segment is gone whose removal is said to have failed",
+        "gateway",
+        "disks:RemovesOnce",
+        "Take what is gone for removed: a call that has failed may have done its work.",
+    ),
+    mutant(
+        COUNTING,
+        "gateway_appends_again",
+        "the gateway writes a record again when the disk has failed, and the disk has it already",
+        "gateway",
+        "disks:AppendsAgain",
+        "Cut the file back to its last whole record before you write again, whatever has failed.",
+    ),
+    mutant(
         ROLLING,
         "sink_keeps_half_begun_segment",
         "the sink goes on in its log although a new segment, not begun, has its name already",

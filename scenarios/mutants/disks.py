@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from errno import EIO
 from pathlib import Path
 from typing import Any, cast
 
@@ -211,6 +212,56 @@ class DropsNewestFirst(Gateway):
     """Removes the segments that it needs no more from the newest one on."""
 
     journal_class = _GappedJournal
+
+
+class _RemovesOnce(RecordLog):
+    def drop_before(self, number: int) -> None:
+        while len(self._segments) > 1 and self._segments[0].number < number:
+            self._disk.remove(segment_path(self.directory, self._segments[0].number))
+            self._segments = self._segments[1:]
+
+
+class _UnforgivingJournal(Journal):
+    log_class = _RemovesOnce
+
+
+class RemovesOnce(Gateway):
+    """Cannot get beyond a segment whose removal is said to have failed, and is gone."""
+
+    journal_class = _UnforgivingJournal
+
+
+class _ImpatientFile(_Unsynced):
+    """A file to which a disk that has failed is told to write again."""
+
+    def write(self, data: Buffer) -> None:
+        try:
+            self._file.write(data)
+        except OSError as e:
+            if e.errno != EIO:  # a full disk takes a part
+                raise
+            self._file.write(data)
+
+    def sync(self) -> None:
+        self._file.sync()
+
+
+class _AppendsOnceMore(OsDisk):
+    """Takes a write that has failed for one of which nothing was done."""
+
+    def append_to(self, path: Path) -> AppendFile:
+        return _ImpatientFile(super().append_to(path))
+
+
+class _TwiceAppendedJournal(Journal):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{**options, "disk": _AppendsOnceMore()})
+
+
+class AppendsAgain(Gateway):
+    """Writes a record behind itself when the disk says that it has failed, and has it."""
+
+    journal_class = _TwiceAppendedJournal
 
 
 class _KeepsHalfBegun(RecordLog):

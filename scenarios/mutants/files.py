@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from bettong.engine.errors import FencedError
 from bettong.engine.sinks.base import Noted
 from bettong.engine.sinks.files import FileSink
+from bettong.engine.sinks.staging import Staging
 from bettong.engine.steps import step
 
 
@@ -35,6 +37,21 @@ class CommitsByPartition(_Appends):
                         (lines,) = self._staging.staged(epoch, batch, {partition: attempt})
                         self.add(batch, lines)
             self._staging.forget(batch)
+
+
+class _NewestByName(Staging):
+    def check_epoch(self, epoch: int) -> None:
+        names = [name for name in self.disk.names(self._epochs) if name.startswith("epoch-")]
+        if names and epoch < int(max(names).removeprefix("epoch-")):
+            raise FencedError(f"epoch {epoch} of {self.directory} is over")
+
+
+class ComparesEpochsAsText(FileSink):
+    """Takes the name that is sorted last for the newest epoch: epoch-9, not epoch-10."""
+
+    @property
+    def _staging(self) -> Staging:
+        return _NewestByName(self.directory, self.disk)
 
 
 class _Records(_Appends):

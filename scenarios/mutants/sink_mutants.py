@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.scenario import Scenario
+from bettong.scenarios.corners import PAST_NINE
 from bettong.scenarios.counting import COUNTING, COUNTING_TWO
 from bettong.scenarios.mutants.definition import mutant
 from bettong.scenarios.showcase import DOUBLING
@@ -122,6 +123,14 @@ MUTANTS: Sequence[Scenario] = (
         "receiver",
         "receivers:TrustsEpochs",
         "Refuse every request of an epoch that is older than the newest one opened.",
+    ),
+    mutant(
+        PAST_NINE,
+        "sink_compares_epochs_as_text",
+        "the sink takes epoch 9 for newer than epoch 10, as it compares their names",
+        "sink",
+        "files:ComparesEpochsAsText",
+        "Compare numbers as numbers, or write them with zeros in front.",
     ),
     mutant(
         WORD_COUNT_TO_FILES,

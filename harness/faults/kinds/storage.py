@@ -21,6 +21,8 @@ from bettong.lineage.trace import Phase, TraceEvent
 
 SHORT = "SHORT"
 _SERVERS = ("gateway.", "receiver.")
+_ONCE = frozenset({"append", "link", "remove", "rename"})
+"""Calls that do something else, or fail, when they have been done before."""
 _NOT_REMOVED = re.compile(r"call \d+, remove of (.+): \w+$")
 
 
@@ -38,6 +40,8 @@ class Storage(Fault):
         lasting: every call of the thread fails from that one on until its next step, so that
             nothing can be undone either; without a call the step fails each time that the same
             process takes it again.
+        done: the call has done its work when it fails, as an answer that is lost on the way from a
+            file server: whoever tries again finds that it is done.
         node: that takes the step; empty for whichever does.
     """
 
@@ -52,6 +56,7 @@ class Storage(Fault):
         "read",
         "errno",
         "lasting",
+        "done",
     )
     premises: ClassVar[tuple[Premise, ...]] = ("ends", "lives after")
     reports: ClassVar[str] = DISK_FAULT
@@ -62,12 +67,14 @@ class Storage(Fault):
     node: str = ""
     lasting: bool = False
     read: int = 0
+    done: bool = False
 
     @property
     def id(self) -> str:
         where = f"{self.node}, " if self.node else ""
         which = f", call {self.call}" if self.call else f", read {self.read}" if self.read else ""
         on = "" if not self.lasting else " and on" if self.call else ", each time"
+        on = " done" if self.done else on
         return f"storage({self.errno}, {where}{self.at}{which}{on})"
 
     def counts_as(self, kinds: AbstractSet[str]) -> str:
@@ -75,14 +82,16 @@ class Storage(Fault):
         could not be read leaves nothing that a crash would make matter, save where a server starts,
         which reads what there is after a crash."""
         of_server = self.at.step.startswith(_SERVERS)
+        if self.done:  # what a server makes of it shows when it tries again, not when it dies
+            return self.bound
         if self.read and not StepId.parse(self.at.step).starts:
             return self.bound
         return WRITE if of_server and WRITE in kinds else self.bound
 
     @property
     def variety(self) -> str:
-        lasting = " lasting" if self.lasting else ""
-        return f"{self.errno}{lasting} call {self.call} read {self.read}"
+        how = " lasting" if self.lasting else " done" if self.done else ""
+        return f"{self.errno}{how} call {self.call} read {self.read}"
 
     @property
     def code(self) -> int:
@@ -104,14 +113,17 @@ class Storage(Fault):
         lasting = entry.flag("lasting", False)
         if lasting and code == SHORT:
             raise entry.error("a fault that is lasting begins with a call that fails")
+        done = entry.flag("done", False)
+        if done and (not call or code == SHORT or lasting):
+            raise entry.error("done goes with a call that fails, and not with lasting")
         node = entry.text("node") if "node" in entry else ""
-        return cls(at, code, call, node, lasting, read)
+        return cls(at, code, call, node, lasting, read, done)
 
     def to_dict(self) -> dict[str, Any]:
         node = {"node": self.node} if self.node else {}
         which = {"call": self.call} if self.call else {"read": self.read} if self.read else {}
-        lasting = {"lasting": True} if self.lasting else {}
-        return {**node, self.at.phase: self.at.place, **which, "errno": self.errno, **lasting}
+        how = {"lasting": True} if self.lasting else {"done": True} if self.done else {}
+        return {**node, self.at.phase: self.at.place, **which, "errno": self.errno, **how}
 
     def describe(self) -> str:
         if self.read:
@@ -127,6 +139,9 @@ class Storage(Fault):
         when = when if self.at.phase == "after" else f"while {when.partition(' ')[2]}"
         if self.errno == SHORT:
             return f"the disk{whose} took only a part of a write ({nth} call) {when}"
+        if self.done:
+            done = f"did its work and failed with {self.errno} all the same"
+            return f"the {nth} call to the disk{whose} {done} {when}"
         on = " and all that followed in the step" if self.lasting else ""
         return f"the {nth} call to the disk{whose}{on} failed with {self.errno} {when}"
 
@@ -155,7 +170,8 @@ class Storage(Fault):
         if self.node and self.node != run.node:
             return None  # another node takes this step
         if self.call:
-            return Begun("", answer=Go(self.code, call=self.call, lasting=self.lasting))
+            go = Go(self.code, call=self.call, lasting=self.lasting, done=self.done)
+            return Begun("", answer=go)
         if self.read:
             return Begun("", answer=Go(self.code, read=self.read))
         return Begun(f"the step failed with {self.errno}", done=True, answer=Go(self.code))
@@ -167,7 +183,8 @@ class Storage(Fault):
             return None
         operation, path = event.detail.get("operation"), event.detail.get("path")
         which = f"call {self.call}" if self.call else f"read {self.read}"
-        return Begun(f"{which}, {operation} of {path}: {self.errno}", done=True)
+        how = "done, and " if self.done else ""
+        return Begun(f"{which}, {operation} of {path}: {how}{self.errno}", done=True)
 
     @staticmethod
     def left_by(evidence: str) -> str | None:
@@ -216,7 +233,8 @@ def _reads(node: str, at: Point, reads: Sequence[str]) -> Iterable[Storage]:
 
 def _calls(node: str, at: Point, calls: Sequence[DiskCall]) -> Iterable[Storage]:
     """A full disk takes no more bytes; a broken one fails at whatever it is asked. One that goes on
-    failing matters where there is something to undo: what was written and cannot be synced."""
+    failing matters where there is something to undo: what was written and cannot be synced. That a
+    call was done all the same matters where it does something else the second time."""
     before = ""
     for call in calls:
         code = "ENOSPC" if call.operation in ("append", "open", "mkdir") else "EIO"
@@ -225,4 +243,6 @@ def _calls(node: str, at: Point, calls: Sequence[DiskCall]) -> Iterable[Storage]
             yield Storage(at, SHORT, call.number, node)
         if call.operation == "sync" and before == "append":
             yield Storage(at, code, call.number, node, lasting=True)
+        if call.operation in _ONCE:
+            yield Storage(at, "EIO", call.number, node, done=True)
         before = call.operation

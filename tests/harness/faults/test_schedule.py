@@ -150,6 +150,7 @@ def test_the_ids_are_stable() -> None:
           - delay: {link: driver->receiver, at: batch=1/sink.commit, latency_ms: 200}
           - storage: {after: batch=1/offsets}
           - storage: {node: driver, after: batch=1/source.plan, read: 2, errno: EIO}
+          - storage: {node: driver, at: batch=1/state.manifest, call: 4, errno: EIO, done: true}
         """
     )
     assert schedule.ids == (
@@ -164,6 +165,7 @@ def test_the_ids_are_stable() -> None:
         "delay(driver->receiver, batch=1/sink.commit, 200 ms)",
         "storage(ENOSPC, after batch=1/offsets)",
         "storage(EIO, driver, after batch=1/source.plan, read 2)",
+        "storage(EIO, driver, before batch=1/state.manifest, call 4 done)",
     )
     assert Schedule.from_dict(schedule.to_dict()) == schedule
 
@@ -293,6 +295,18 @@ def test_every_shape_is_a_step() -> None:
         (
             "storage: {at: batch=1/state.manifest, read: 1, call: 2, errno: EIO}",
             "read goes with errno EIO, and with neither call nor lasting",
+        ),
+        (
+            "storage: {at: batch=1/state.manifest, call: 1, errno: SHORT, done: true}",
+            "done goes with a call that fails",
+        ),
+        (
+            "storage: {at: batch=1/state.manifest, done: true}",
+            "done goes with a call that fails",
+        ),
+        (
+            "storage: {at: batch=1/state.manifest, call: 1, lasting: true, done: true, errno: EIO}",
+            "done goes with a call that fails, and not with lasting",
         ),
     ],
 )

@@ -67,3 +67,15 @@ def test_a_folder_whose_epochs_are_all_lost_is_found(tmp_path: Path) -> None:
     opened(layout, "files", 1)
     shutil.rmtree(layout.files / "sums" / "_epochs")
     assert len(check_fences(layout, app, "files")) == 1
+
+
+def test_a_scenarios_own_sink_is_asked_itself(tmp_path: Path) -> None:
+    """The engine's would refuse epoch 9, by the same folder."""
+    layout = Layout(tmp_path)
+    taken(layout, 10)
+    opened(layout, "files", 9, 10)
+    assert check_fences(layout, app, "files") == ()
+    (found,) = check_fences(
+        layout, app, "files", "bettong.scenarios.mutants.files:ComparesEpochsAsText"
+    )
+    assert found.seen == {"sink": "sums", "takes": "epoch 9"}

@@ -11,7 +11,9 @@ from bettong.engine.ingest.journal import Journal
 from bettong.engine.net.block import Block
 from bettong.engine.receiver.ledger import Ledger
 from bettong.harness.cluster.layout import Layout
-from bettong.harness.runs.left_logs import check_logs
+from bettong.harness.faults.kinds import Crash, Storage
+from bettong.harness.faults.point import Point
+from bettong.harness.runs.left_logs import check_logs, swept_in_the_end
 
 SENT = {"lines": 3}
 
@@ -29,9 +31,9 @@ def journal(layout: Layout, *releases: int, segment_bytes: int = 1, ends: bool =
 
 
 def test_a_journal_that_is_whole_and_released_is_good_and_so_is_none(tmp_path: Path) -> None:
-    assert check_logs(Layout(tmp_path), SENT, undisturbed=True) == ()
+    assert check_logs(Layout(tmp_path), SENT, swept=SENT) == ()
     journal(Layout(tmp_path), 2, 3)
-    assert check_logs(Layout(tmp_path), SENT, undisturbed=True) == ()
+    assert check_logs(Layout(tmp_path), SENT, swept=SENT) == ()
 
 
 @pytest.mark.parametrize(("number", "ends"), [(3, False), (4, True), (2, True)])
@@ -46,7 +48,7 @@ def test_what_was_acknowledged_and_is_not_noted_is_found(
 def test_a_journal_that_is_gone_is_found_beside_another_one(tmp_path: Path) -> None:
     """Its next sender would be told to begin with the first message."""
     journal(Layout(tmp_path), 3)
-    (found,) = check_logs(Layout(tmp_path), {**SENT, "words": 2}, undisturbed=True)
+    (found,) = check_logs(Layout(tmp_path), {**SENT, "words": 2}, swept=SENT)
     assert (found.kind, found.seen) == ("StateDivergence", {"messages": 0, "ended": False})
     assert found.note is not None and "words" in found.note
 
@@ -76,7 +78,7 @@ def test_segments_that_were_not_dropped_are_found_unless_a_fault_may_have_kept_t
     layout = Layout(tmp_path)
     monkeypatch.setattr(Journal, "_drop", _KeepsAll._drop)
     journal(layout, 3)
-    (leak,) = check_logs(layout, SENT, undisturbed=True)
+    (leak,) = check_logs(layout, SENT, swept=SENT)
     assert leak.kind == "Leak"
     assert str(leak.seen).endswith("segments")
     assert check_logs(layout, SENT) == ()
@@ -123,3 +125,16 @@ def test_a_log_that_its_server_cannot_start_from_is_told_where_nobody_starts_it(
         assert anomaly.note is not None
         assert anomaly.note.startswith(f"the {server} could not be started again: ")
         assert "is not a segment of a log: damaged at byte 0" in anomaly.note
+
+
+def test_a_release_after_which_nothing_has_failed_has_removed_what_an_earlier_one_has_not() -> None:
+    sent = {"lines": 4, "words": 2}
+    earlier, last = (
+        Storage(Point(f"gateway.release/lines/{n}"), "EIO", call=3, done=True) for n in (1, 3)
+    )
+    assert swept_in_the_end(sent, ()) == {"lines", "words"}
+    assert swept_in_the_end(sent, (earlier,)) == {"lines", "words"}
+    assert swept_in_the_end(sent, (last,)) == {"words"}
+    goes_on = Storage(Point("gateway.release/lines/1"), "EIO", call=3, lasting=True)
+    killed = Crash("gateway", Point("gateway.release/lines/1"))
+    assert swept_in_the_end(sent, (goes_on,)) == swept_in_the_end(sent, (killed,)) == set()
