@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 from bettong.harness.conductor.order import FiringOrder
 from bettong.harness.events import search_progress
 from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.kinds import OmitReply
+from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.runs.campaign import Campaign
@@ -29,6 +31,7 @@ from bettong.harness.search.turns import in_turn, sort_of
 from bettong.lineage.faults import CLASSIC, CLEAN, CRASH, LOSS, Bounds, FaultSet
 from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import Execution
+from bettong.lineage.trace import TraceEvent
 
 Likely = Callable[[Sequence[Fault]], Sequence[FaultSet]]
 """Given the faults of the clean run, in its order: fault sets that are put up before others of
@@ -54,6 +57,39 @@ def impossible(seen: RunRecord, came: AbstractSet[Moment]) -> tuple[str, ...]:
     if seen.outcome != "not-injected" or len(seen.not_fired) == len(seen.schedule.faults):
         return ()
     return () if _come(seen, seen.not_fired, came) else seen.not_fired
+
+
+def unanswered(seen: RunRecord) -> tuple[str, ...]:
+    """Planned faults that were to lose an answer which nobody gave, as another fault killed who was
+    to give it: the run is that of the others alone, in which whoever asked hears nothing either.
+    Empty when a fault failed to fire for any other reason."""
+    if seen.outcome != "not-injected":
+        return ()
+    faults = seen.schedule.faults
+    fired = [fault for fault in faults if fault.id not in seen.not_fired]
+    lost = [fault for fault in faults if fault.id in seen.not_fired]
+    in_vain = all(_nobody_answers(fault, fired, seen.events) for fault in lost)
+    return seen.not_fired if in_vain else ()
+
+
+def _nobody_answers(fault: Fault, others: Sequence[Fault], events: Sequence[TraceEvent]) -> bool:
+    """Whether one of the others kills the server while it is asked: after its client has come to
+    the step, and before it is done with that."""
+    asked = _place(fault.points[0], events)
+    if not isinstance(fault, OmitReply) or asked is None:
+        return False
+    client, step = events[asked].node, events[asked].step
+    ends = (at for at in range(asked + 1, len(events)) if events[at].step == step)
+    goes_on = next((at for at in ends if events[at].node == client), len(events))
+    server = fault.link.partition("->")[2]
+    killed = (_place(other.points[0], events) for other in others if server in other.kills)
+    return any(at is not None and asked < at < goes_on for at in killed)
+
+
+def _place(point: Point, events: Sequence[TraceEvent]) -> int | None:
+    """Where a moment is in a trace, if it came."""
+    met = (at for at, e in enumerate(events) if (e.step, e.phase) == (point.step, point.phase))
+    return next(islice(met, point.occurrence - 1, None), None)
 
 
 def _come(seen: RunRecord, ids: Collection[str], came: AbstractSet[Moment]) -> bool:
@@ -154,8 +190,9 @@ class ScenarioExecutor:
         schedule = execution.schedule
         seen, reading = self._runs.pop(schedule)
         seen, read = self._once_more(seen, self._read(seen, reading))
-        never = impossible(seen, read.came)
-        if never and self._come_without(seen, never):
+        in_vain = unanswered(seen)
+        never = in_vain or impossible(seen, read.came)
+        if never and not in_vain and self._come_without(seen, never):
             # A matter of timing, then: again, in the order in which it came, and if it does not
             # come, nothing is known.
             for order in self._orders(seen, never) * _TRIES:
@@ -173,7 +210,8 @@ class ScenarioExecutor:
         outcome, not_fired, note = seen.outcome, seen.not_fired, seen.note
         if never:
             outcome, not_fired = "good", ()
-            note = f"{', '.join(never)}: its moment cannot come once the others have fired"
+            why = "nobody is left to answer" if in_vain else "its moment cannot come"
+            note = f"{', '.join(never)}: {why} once the others have fired"
         if schedule.difference(seen.schedule.ids):
             note = f"run as {' + '.join(seen.schedule.ids)}: what was sent had not arrived"
         if outcome == "violation" and schedule and len(not_fired) == len(schedule):
@@ -216,7 +254,8 @@ class ScenarioExecutor:
     def _once_more(self, seen: RunRecord, read: ReadRun) -> tuple[RunRecord, ReadRun]:
         """Run again what has hit nothing although its moment came."""
         for _ in range(_TRIES):
-            if seen.outcome != "not-injected" or not _come(seen, seen.not_fired, read.came):
+            moot = unanswered(seen) or not _come(seen, seen.not_fired, read.came)
+            if seen.outcome != "not-injected" or moot:
                 break
             self.campaign.forget(seen)
             seen = self.campaign.run(seen.schedule)

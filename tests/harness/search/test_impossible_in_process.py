@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,50 @@ def test_what_has_hit_nothing_at_its_moment_is_tried_again(
     campaign.late = late
     seen = executor.run(frozenset(one.ids))
     assert (seen.outcome, bool(seen.not_fired)) == (outcome, outcome == "not-injected")
+
+
+LOSES_THE_ANSWER = {"omit-reply": {"link": "driver->receiver", "at": "batch=1/sink.commit"}}
+
+
+@pytest.fixture(scope="module")
+def embedded() -> Iterator[LocalBackend]:
+    """With proxies that know what each fault has hit."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bettong.harness.toxiproxy.server.resolve", lambda env: "embedded")
+        with LocalBackend(runner="in-process") as backend:
+            yield backend
+
+
+@pytest.mark.parametrize(
+    ("moment", "in_vain"),
+    [
+        ({"before": "receiver.commit/batch=1"}, True),
+        ({"after": "receiver.commit/batch=1"}, True),
+        ({"before": "receiver.commit/batch=0"}, False),
+    ],
+)
+def test_nobody_is_left_to_give_the_answer_that_is_to_be_lost(
+    embedded: LocalBackend, tmp_path: Path, moment: dict[str, object], in_vain: bool
+) -> None:
+    scenario = load_scenario("counting")
+    campaign = Campaign(embedded, scenario, tmp_path, scenario.messages(), replay=False)
+    dies = {"crash": {"node": "receiver", **moment}}
+    executor, both = ready(campaign, dies, LOSES_THE_ANSWER)
+    seen = executor.run(frozenset(both.ids))
+    assert (seen.outcome, seen.not_fired) == ("good", ())
+    assert seen.details["impossible"] == ([both.faults[1].id] if in_vain else [])
+
+
+def test_a_lost_answer_that_hits_nothing_for_another_reason_is_not_injected(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    scenario = load_scenario("counting")
+    campaign = TooLate(backend, scenario, tmp_path, scenario.messages(), replay=False)
+    dies = {"crash": {"node": "receiver", "before": "receiver.commit/batch=0"}}
+    executor, both = ready(campaign, dies, LOSES_THE_ANSWER)
+    campaign.late = 4
+    seen = executor.run(frozenset(both.ids))
+    assert seen.outcome == "not-injected"
 
 
 DIES = {"crash": {"node": "gateway", "before": "gateway.ack/amounts/end"}}
