@@ -136,14 +136,16 @@ class Hypotheses:
         return found if found is not None and len(found) == len(schedule) + 1 else None
 
     def admits(self, schedule: FaultSet, mode: Mode = "present") -> bool:
-        """Whether exactly this set, within the bounds, falsifies a goal as far as is known."""
+        """Whether exactly this set, within the bounds, falsifies a goal as far as is known, and is
+        not excluded."""
+        mode = mode if self._modes_differ else WIDEST
         with self._timed():
             inside, outside = self._parted(schedule)
-            found = len(inside) == len(schedule) and self._limits.allow(inside)
-            if found:
-                exactly = (*inside, *(-v for v in outside))
-                found = self._formula.holds(*self._fixed(mode), *exactly)
-        return found
+            if len(inside) < len(schedule) or not self._limits.allow(inside):
+                return False
+            if mode in self._pairs:
+                return self._pairs[mode].admits(inside)
+            return self._formula.holds(*self._fixed(mode), *inside, *(-v for v in outside))
 
     def within(self, schedule: FaultSet, mode: Mode) -> FaultSet | None:
         """The same among the proper subsets of a set."""

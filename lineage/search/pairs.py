@@ -72,6 +72,18 @@ class Pairs:
             self._leave_out(chosen)
         return None
 
+    def admits(self, variables: Sequence[int]) -> bool:
+        """Whether exactly this set, within the bounds, breaks a goal as far as is known, and was
+        not tried."""
+        self._take_in()
+        chosen = [self._number[v] for v in variables]
+        if not self._has(chosen):
+            return False
+        found = self._breaks(chosen)
+        if not found:
+            self._leave_out(chosen)
+        return found
+
     # what there may be
 
     def _take_in(self) -> None:
@@ -123,6 +135,17 @@ class Pairs:
             case [one, other]:
                 self._beside[one] &= ~(1 << other)
                 self._beside[other] &= ~(1 << one)
+
+    def _has(self, chosen: Sequence[int]) -> bool:
+        """Whether this set is not left out."""
+        match chosen:
+            case []:
+                return self._none
+            case [one]:
+                return bool(self._alone >> one & 1)
+            case [one, other]:
+                return bool(self._beside[one] >> other & 1)
+        return False
 
     # what is chosen
 

@@ -257,6 +257,37 @@ def test_what_was_ruled_out_before_more_became_known_hides_no_pair(
         assert _each(some) == {s for s in sets - drawn if every.admits(s, "absent")}
 
 
+@settings(max_examples=100, deadline=None)
+@given(lineages(), lineages(), st.randoms(use_true_random=False))
+def test_a_table_of_pairs_admits_what_the_formula_does(
+    one: Lineage, other: Lineage, random: Random
+) -> None:
+    """With room for three faults there is no table; what was asked before changes no answer."""
+    as_one_system(one, other)
+    ids = sorted(one.faults.keys() | other.faults.keys())
+    sets = [frozenset(s) for k in range(3) for s in combinations(ids, k)]
+    limits = {"crash": 2}
+    with (
+        Hypotheses(one, Bounds(limits, total=2)) as by_table,
+        Hypotheses(one, Bounds(limits, total=3)) as by_formula,
+    ):
+        for more in (None, other):
+            if more is not None:
+                by_table.extend(more)
+                by_formula.extend(more)
+            for schedule in random.sample(sets, len(sets) // 2):
+                assert by_table.admits(schedule, "absent") is by_formula.admits(schedule, "absent")
+            for schedule in random.sample(sets, len(sets) // 8):
+                by_table.exclude(schedule)
+                by_formula.exclude(schedule)
+            breaking = by_table.smallest("absent") if random.random() < 0.3 else None
+            if breaking:
+                by_table.exclude_supersets(breaking)
+                by_formula.exclude_supersets(breaking)
+        for schedule in sets:
+            assert by_table.admits(schedule, "absent") is by_formula.admits(schedule, "absent")
+
+
 def _each(hypotheses: Hypotheses) -> set[FaultSet]:
     found: set[FaultSet] = set()
     while len(found) < 40 and (schedule := hypotheses.smallest("absent")) is not None:
