@@ -8,10 +8,11 @@ What cannot be read is left to its server, which says so when it is started agai
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.receiver.ledger import Ledger
@@ -21,6 +22,8 @@ from bettong.harness.faults.kinds import Storage
 from bettong.harness.runs.folder_content import MOST_KNOWN, FolderContent
 from bettong.lineage.errors import BettongError
 from bettong.lineage.results import Anomaly
+
+_Log = TypeVar("_Log", Journal, Ledger)
 
 _LAST_SEGMENTS = 2
 """The one that holds the last messages, and an empty one that was begun for more."""
@@ -102,12 +105,9 @@ class _Noted:
 @lru_cache(MOST_KNOWN)
 def _journal(content: FolderContent) -> _Noted | str:
     """What it says, or why nobody can start from it."""
-    with content.copied() as copy:
-        try:
-            journal = Journal(copy, content.name)
-        except BettongError as e:
-            return _said(e, copy)
-        journal.close()
+    journal = _opened(Journal, content)
+    if isinstance(journal, str):
+        return journal
     return _Noted(journal.end, journal.ended, journal.released)
 
 
@@ -115,17 +115,19 @@ def _journal(content: FolderContent) -> _Noted | str:
 def _staged(content: FolderContent) -> tuple[int, ...] | str:
     """The batches of which a ledger has rows that are not committed, or why nobody can start from
     it."""
+    ledger = _opened(Ledger, content)
+    return ledger if isinstance(ledger, str) else tuple(sorted(ledger.staged))
+
+
+def _opened(kind: Callable[[Path, str], _Log], content: FolderContent) -> _Log | str:
+    """A log as it is for who starts from it, closed again, or why nobody can."""
     with content.copied() as copy:
         try:
-            ledger = Ledger(copy, content.name)
+            log = kind(copy, content.name)
         except BettongError as e:
-            return _said(e, copy)
-        ledger.close()
-    return tuple(sorted(ledger.staged))
-
-
-def _said(error: BettongError, copy: Path) -> str:
-    return str(error).replace(f"{copy}/", "").replace(str(copy), copy.name)
+            return str(e).replace(f"{copy}/", "").replace(str(copy), copy.name)
+        log.close()
+    return log
 
 
 def _not_noted(stream: str, number: int, end: int, ended: bool) -> Anomaly:

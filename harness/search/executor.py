@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import BrokenExecutor, Future
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ from bettong.harness.faults.step_ids import StepId
 from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.record import RunRecord
 from bettong.harness.search.equivalence import FaultEquivalence, Recovery
-from bettong.harness.search.occurrences import read_occurrences
+from bettong.harness.search.occurrences import Occurrence, read_occurrences
 from bettong.harness.search.read_run import CleanRun, Moment, ReadRun, RunReader, moments, opaque
 from bettong.harness.search.reading_process import ReadingProcess
 from bettong.harness.search.recovery import CleanRecords
@@ -31,7 +31,6 @@ from bettong.harness.search.turns import in_turn, sort_of
 from bettong.lineage.faults import CLASSIC, CLEAN, CRASH, LOSS, Bounds, FaultSet
 from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import Execution
-from bettong.lineage.trace import TraceEvent
 
 Likely = Callable[[Sequence[Fault]], Sequence[FaultSet]]
 """Given the faults of the clean run, in its order: fault sets that are put up before others of
@@ -68,28 +67,29 @@ def unanswered(seen: RunRecord) -> tuple[str, ...]:
     faults = seen.schedule.faults
     fired = [fault for fault in faults if fault.id not in seen.not_fired]
     lost = [fault for fault in faults if fault.id in seen.not_fired]
-    in_vain = all(_nobody_answers(fault, fired, seen.events) for fault in lost)
+    taken = {(o.step, o.number): o for o in read_occurrences(seen.events).occurrences}
+    in_vain = all(_nobody_answers(fault, fired, taken) for fault in lost)
     return seen.not_fired if in_vain else ()
 
 
-def _nobody_answers(fault: Fault, others: Sequence[Fault], events: Sequence[TraceEvent]) -> bool:
+def _nobody_answers(
+    fault: Fault, others: Sequence[Fault], taken: Mapping[tuple[str, int], Occurrence]
+) -> bool:
     """Whether one of the others kills the server while it is asked: after its client has come to
     the step, and before it is done with that."""
-    asked = _place(fault.points[0], events)
+    point = fault.points[0]
+    asked = taken.get((point.step, point.occurrence))
     if not isinstance(fault, OmitReply) or asked is None:
         return False
-    client, step = events[asked].node, events[asked].step
-    ends = (at for at in range(asked + 1, len(events)) if events[at].step == step)
-    goes_on = next((at for at in ends if events[at].node == client), len(events))
     server = fault.link.partition("->")[2]
-    killed = (_place(other.points[0], events) for other in others if server in other.kills)
-    return any(at is not None and asked < at < goes_on for at in killed)
+    killed = (_position(other.points[0], taken) for other in others if server in other.kills)
+    return any(at is not None and asked.begun < at and not asked.over_at(at) for at in killed)
 
 
-def _place(point: Point, events: Sequence[TraceEvent]) -> int | None:
-    """Where a moment is in a trace, if it came."""
-    met = (at for at, e in enumerate(events) if (e.step, e.phase) == (point.step, point.phase))
-    return next(islice(met, point.occurrence - 1, None), None)
+def _position(point: Point, taken: Mapping[tuple[str, int], Occurrence]) -> int | None:
+    """Where a moment is in the trace, if it came."""
+    found = taken.get((point.step, point.occurrence))
+    return None if found is None else found.begun if point.phase == "before" else found.ended
 
 
 def _come(seen: RunRecord, ids: Collection[str], came: AbstractSet[Moment]) -> bool:

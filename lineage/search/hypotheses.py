@@ -140,11 +140,13 @@ class Hypotheses:
         not excluded."""
         mode = mode if self._modes_differ else WIDEST
         with self._timed():
-            inside, outside = self._parted(schedule)
-            if len(inside) < len(schedule) or not self._limits.allow(inside):
+            faults = self._formula.faults
+            known = [faults[fault] for fault in sorted(schedule & faults.keys())]
+            if len(known) < len(schedule) or not self._limits.allow(known):
                 return False
             if mode in self._pairs:
-                return self._pairs[mode].admits(inside)
+                return self._pairs[mode].admits(known)
+            inside, outside = self._parted(schedule)
             return self._formula.holds(*self._fixed(mode), *inside, *(-v for v in outside))
 
     def within(self, schedule: FaultSet, mode: Mode) -> FaultSet | None:

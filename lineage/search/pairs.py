@@ -69,7 +69,6 @@ class Pairs:
         while (chosen := self._latest() if late else self._next()) is not None:
             if self._breaks(chosen):
                 return self._formula.set_of(self._variables[n] for n in chosen)
-            self._leave_out(chosen)
         return None
 
     def admits(self, variables: Sequence[int]) -> bool:
@@ -77,12 +76,7 @@ class Pairs:
         not tried."""
         self._take_in()
         chosen = [self._number[v] for v in variables]
-        if not self._has(chosen):
-            return False
-        found = self._breaks(chosen)
-        if not found:
-            self._leave_out(chosen)
-        return found
+        return self._has(chosen) and self._breaks(chosen)
 
     # what there may be
 
@@ -197,8 +191,8 @@ class Pairs:
     # what is ruled out
 
     def _breaks(self, chosen: Sequence[int]) -> bool:
-        """Whether exactly this set breaks a goal as far as is known; if not, all that do not for
-        the same reason are left out."""
+        """Whether exactly this set breaks a goal as far as is known; if not, it is left out, and
+        with it all that do not for the same reason."""
         inside = [self._variables[n] for n in chosen]
         outside = [-v for v in self._variables if v not in inside]
         if self._formula.holds(*self._fixed, *outside, *inside):
@@ -208,6 +202,7 @@ class Pairs:
         if core <= {*outside, *inside} and len(given) < 2:
             missing = sum(1 << self._number[-v] for v in core if v < 0)
             self._rule_out(missing, given)
+        self._leave_out(chosen)
         return False
 
     def _rule_out(self, missing: int, given: Sequence[int]) -> None:
