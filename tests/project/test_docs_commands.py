@@ -251,7 +251,6 @@ def test_commands_that_search(page: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.spark
-@pytest.mark.timeout(600)
 def test_a_project_made_from_the_docs_fails_for_the_right_reason(tmp_path: Path) -> None:
     """A sink and a test file as the pages show them, in a pytest of their own."""
     write_files("check-your-sink.md", tmp_path)

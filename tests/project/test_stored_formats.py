@@ -72,7 +72,7 @@ def test_a_sample_of_damages_is_found_or_changes_nothing(form: Format, tmp_path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("form", FORMATS, ids=lambda f: f.name)
 def test_damages_are_found_or_change_nothing(form: Format, tmp_path: Path) -> None:
     assert check(form, tmp_path, 40, 500) == []

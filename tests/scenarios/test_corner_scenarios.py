@@ -149,7 +149,7 @@ def test_the_interpreter_gives_what_was_worked_out_by_hand(scenario: Scenario) -
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: str(scenario.name))
 def test_the_right_ones_hold_under_every_single_fault(scenario: Scenario, tmp_path: Path) -> None:
     with LocalBackend(runner="in-process") as backend, LocalBackend(runner="in-process") as other:

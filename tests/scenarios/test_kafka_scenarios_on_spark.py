@@ -17,7 +17,7 @@ from bettong.harness.search.bounds import SearchBounds
 from bettong.lineage.errors import UsageError
 from bettong.lineage.search.loop import Budget
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 _runs = count(1)
 

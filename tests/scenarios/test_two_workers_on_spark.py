@@ -13,7 +13,7 @@ from bettong.harness.runs.run import run_once
 from bettong.scenarios.suites import TWO_WORKERS
 from bettong.scenarios.word_count import WORD_COUNT
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.spark
 
 SCHEDULES = {path.stem: Schedule.read(path) for path in sorted(Path(TWO_WORKERS.path).iterdir())}
 

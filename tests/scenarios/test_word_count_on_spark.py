@@ -22,7 +22,7 @@ from bettong.harness.search.fault_plan import parse_plan
 from bettong.scenarios.suites import COMBINED
 from bettong.scenarios.word_count import WORD_COUNT
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 # One of each kind; all of them run nightly.
 AT_EVERY_CHANGE = {
@@ -177,6 +177,6 @@ def test_nothing_is_left_when_bettong_is_ended(number: signal.Signals, tmp_path:
     started = parent.children(recursive=True)
     bettong.send_signal(number)
     bettong.wait(60)
-    _, alive = psutil.wait_procs(started, timeout=60)
+    _, alive = psutil.wait_procs(started, timeout=600)
     assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith("bettong-")] == []

@@ -164,7 +164,7 @@ def test_a_gateway_that_cannot_start_says_why(start: Any, tmp_path: Path, what: 
         arguments = [*arguments[:3], str(tmp_path / "other"), "--class", "json:loads"]
         why = "json:loads is not derived from Gateway"
     done = subprocess.run(
-        [sys.executable, "-m", GATEWAY, *arguments], capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", GATEWAY, *arguments], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 2
     assert why in done.stderr

@@ -56,7 +56,7 @@ def test_beyond_loopback_half_a_lock_is_none(host: str, half: dict[str, Path]) -
 )
 def test_servers_that_strangers_could_reach_do_not_start(server: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", server, "--listen", "0.0.0.0:0", "--dir", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert (done.returncode, done.stdout) == (2, "")
     assert "give --tls-cert FILE --tls-key FILE, and --token-file" in done.stderr
 

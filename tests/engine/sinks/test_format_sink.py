@@ -33,7 +33,7 @@ from bettong.scenarios.applications import running_sum
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 QUIET = Noted("")
 FIELDS = "word STRING, count BIGINT"
 

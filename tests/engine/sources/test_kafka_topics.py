@@ -20,7 +20,7 @@ from bettong.harness.servers import KafkaServer
 from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.trace import MessageRange
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.servers
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from bettong.harness.processes.addresses import held_ports
 from bettong.harness.processes.session import ProcessSession
 from bettong.scenarios.applications.word_count import app
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 SPARK_CLASS = str(Path(pyspark.__file__).parent / "bin" / "spark-class")
 
@@ -85,7 +85,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 def await_(what: Callable[[], bool], alive: ProcessSession, log: Path) -> None:
     """Wait for something that the processes will do."""
-    deadline = time.monotonic() + 240
+    deadline = time.monotonic() + 1000
     while not what():
         ended = alive.poll()
         assert ended is None and time.monotonic() < deadline, log.read_text()[-3000:]
@@ -130,7 +130,7 @@ def test_workers_join_and_leave_and_state_goes_on(cluster: Cluster) -> None:
         await_(lambda: done(batches), job, log)  # noqa: B023
     with (folder / "lines").open("a") as file:
         file.write("end\n")
-    assert job.wait(240) is not None
+    assert job.wait(1000) is not None
     assert log.read_text().split()[-1] == str(len(lines) // 20 + 1)
     outputs = interpret(app, {"lines": [line.encode() for line in [*lines, "end"]]}).outputs
     rows = [(row["id"], row["key"], row["data"].encode()) for row in read_rows(folder / "totals")]

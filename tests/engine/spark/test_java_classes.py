@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from bettong.engine.spark.classes import remember_classes
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 
 def test_a_class_is_asked_for_once_and_a_package_each_time(spark: SparkSession) -> None:

@@ -15,7 +15,7 @@ from bettong.engine.sinks.kafka_client import kafka
 from bettong.harness.servers import KafkaServer
 from bettong.scenarios.applications import running_sum
 
-pytestmark = [pytest.mark.servers, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.servers
 PARTITIONS = 3
 
 
@@ -51,7 +51,7 @@ def job(runner: str, servers: str, folder: Path, at: str) -> subprocess.Complete
         [sys.executable, script, runner, servers, runner, folder, at],
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=1000,
     )
 
 

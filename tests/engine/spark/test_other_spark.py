@@ -20,7 +20,6 @@ OLDER = os.environ.get("BETTONG_OLDER_PYSPARK", "")
 pytestmark = [
     pytest.mark.spark,
     pytest.mark.slow,
-    pytest.mark.timeout(900),
     pytest.mark.skipif(not OLDER, reason="BETTONG_OLDER_PYSPARK names no other pyspark"),
 ]
 
@@ -32,7 +31,7 @@ def start(folder: Path, killed: str, path: str = "") -> int:
     """Runs a driver until it ends or is killed; gives its exit code."""
     job = Path(__file__).with_name("other_spark_job.py")
     env = os.environ | {"PYSPARK_PYTHON": sys.executable, "PYTHONPATH": path}
-    done = subprocess.run([sys.executable, str(job), str(folder), killed], env=env, timeout=240)
+    done = subprocess.run([sys.executable, str(job), str(folder), killed], env=env, timeout=1000)
     return done.returncode
 
 

@@ -23,7 +23,7 @@ from bettong.engine.state.manifest import read_manifest
 from bettong.engine.state.scan import scan
 from bettong.harness.strategies.pipelines import numbers, pipelines
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 
 def check(spark: SparkSession, data: st.DataObject) -> None:

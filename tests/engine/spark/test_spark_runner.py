@@ -38,7 +38,7 @@ from bettong.harness.spark.planner_python import PLANNER
 from bettong.lineage.errors import UsageError
 from bettong.scenarios.applications import alerts, running_sum, running_sum_arrays, word_count
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 LINES = [f"They know they found it, number {n} {n % 7}." for n in range(50)]
 

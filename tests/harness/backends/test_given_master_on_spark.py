@@ -19,7 +19,7 @@ from bettong.harness.processes.session import ProcessSession
 from bettong.harness.spark import jar
 from bettong.lineage.errors import UsageError
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 UP = re.compile(r"I have been elected leader|Successfully registered with master")
 

@@ -13,7 +13,7 @@ from live_feed import Feed, gateway, shown, start
 MESSAGES = 100
 RATE = 20
 LATEST_S = 2.0
-PATIENCE_S = 240.0
+PATIENCE_S = 1000.0
 
 
 def until(reached: Callable[[], bool], process: subprocess.Popen[str]) -> None:

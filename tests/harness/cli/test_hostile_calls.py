@@ -114,6 +114,5 @@ def test_a_sample_of_wrong_calls_ends_well(folder: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_all_wrong_calls_end_well(folder: Path) -> None:
     assert run(2000, 2, folder) == {}

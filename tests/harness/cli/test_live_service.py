@@ -52,7 +52,7 @@ def test_a_supervisor_is_told_how_the_run_is(tmp_path: Path) -> None:
             until(lambda: ask(health, "/lag")[1]["streams"] == all_done, run)
             assert ask(health, "/lag")[0] == 200
             run.send_signal(signal.SIGTERM)
-            _, err = run.communicate(timeout=60)
+            _, err = run.communicate(timeout=600)
         finally:
             feed.close()
     lines = [json.loads(line) for line in err.splitlines()]

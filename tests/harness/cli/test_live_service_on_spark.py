@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from live_service import check_goes_on, check_in_time
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 
 def test_outputs_show_whatever_is_silent_and_signals_end_the_run(tmp_path: Path) -> None:

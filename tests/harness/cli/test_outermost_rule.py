@@ -31,7 +31,7 @@ LOADERS = (
 def bettong(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", MAIN, *words],
-        cwd=folder, capture_output=True, text=True, timeout=120, env={**os.environ, **env},
+        cwd=folder, capture_output=True, text=True, timeout=600, env={**os.environ, **env},
     )  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def test_a_full_disk_under_the_answer_is_no_pass(tmp_path: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-c", MAIN, "list", "--json"], stdout=full, stderr=subprocess.PIPE,
-            text=True, timeout=60,
+            text=True, timeout=600,
         )  # fmt: skip
     assert done.returncode == 2 and "No space left" in done.stderr
 
@@ -158,7 +158,7 @@ def test_a_reader_that_goes_away_changes_no_answer(
     try:
         done = subprocess.run(
             [sys.executable, "-c", MAIN, *words], stdout=write, stderr=subprocess.PIPE,
-            text=True, timeout=60, cwd=tmp_path,
+            text=True, timeout=600, cwd=tmp_path,
         )  # fmt: skip
     finally:
         os.close(write)
@@ -203,7 +203,7 @@ def test_a_signal_reaches_the_command(tmp_path: Path, number: int) -> None:
         assert parent.stdout is not None and parent.stderr is not None
         assert parent.stdout.readline() == "here\n", parent.stderr.read()
         parent.send_signal(number)
-        _, output = parent.communicate(timeout=60)
+        _, output = parent.communicate(timeout=600)
     assert parent.returncode == 128 + number, output
     assert "Traceback" not in output
 

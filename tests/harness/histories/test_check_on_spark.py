@@ -15,7 +15,6 @@ from bettong.lineage.errors import UsageError
 
 pytestmark = [
     pytest.mark.spark,
-    pytest.mark.timeout(600),
     pytest.mark.usefixtures("spark"),
 ]
 

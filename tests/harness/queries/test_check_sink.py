@@ -22,7 +22,7 @@ from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Result
 from bettong.lineage.search.loop import Budget
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.spark
 
 FILES = "bettong.scenarios.sinks.files"
 SOURCE = Input()

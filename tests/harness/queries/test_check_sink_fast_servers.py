@@ -7,7 +7,7 @@ from chosen_faults import FAILED_TASK, REPLAYED, seen
 
 from bettong.harness.queries.run.environment import SparkEnvironments
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 TWICE = {"Duplicate"}
 
 

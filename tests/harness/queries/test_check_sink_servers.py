@@ -33,7 +33,7 @@ from bettong.lineage.errors import UsageError
 HERE = str(Path(__file__).with_name("server_mutants.py"))
 LINES = f"{Path(__file__).with_name('line_server.py')}:Lines"
 ITEMS = str(Path(__file__).with_name("item_server.py"))
-pytestmark = [pytest.mark.spark, pytest.mark.servers, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.servers]
 
 
 @contextlib.contextmanager

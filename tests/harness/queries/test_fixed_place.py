@@ -12,7 +12,7 @@ from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import SparkEnvironments
 from bettong.lineage.errors import UsageError
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 SINKS = """
 import contextlib

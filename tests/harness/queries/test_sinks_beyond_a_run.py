@@ -15,7 +15,7 @@ from bettong.harness.queries.run import one_run
 from bettong.harness.queries.run.environment import SparkEnvironments
 from bettong.harness.queries.run.file_locks import LOCKS
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 HELD = "pause(driver, from batch=1/sink.file=5.rename until after batch=3/commits)"
 THEIRS = """

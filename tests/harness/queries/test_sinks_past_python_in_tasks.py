@@ -12,7 +12,7 @@ from bettong.harness.queries.check import check_one
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import SparkEnvironments
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 THEIRS = """
 import subprocess

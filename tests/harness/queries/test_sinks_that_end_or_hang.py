@@ -20,7 +20,7 @@ from bettong.lineage.errors import BettongError
 from bettong.lineage.results import Result
 from bettong.lineage.search.loop import Budget
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 MAIN = "from bettong.harness.cli import main; main()"
 BUDGET_S, LATE_S = 60, 5  # within which Spark is ready, and what may be added
@@ -111,7 +111,7 @@ def short() -> Iterator[Path]:
 
 
 def asked(environments: SparkEnvironments, target: str) -> Result:
-    return check_one(Request(target, faults=1, budget=Budget(seconds=300)), environments, print)
+    return check_one(Request(target, faults=1, budget=Budget(seconds=900)), environments, print)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_the_budget_is_held_whatever_a_run_does(
     done = subprocess.run(
         [sys.executable, "-c", MAIN, "check-sink", f"{theirs}:{name}", "--out", "out",
          "--budget", f"{BUDGET_S}s", "--quiet"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=300,
+        cwd=tmp_path, capture_output=True, text=True, timeout=1000,
         env={**os.environ, "TMPDIR": str(short)},
     )  # fmt: skip
     assert done.returncode == 3, done.stdout + done.stderr

@@ -13,7 +13,7 @@ from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import SparkEnvironments
 from bettong.lineage.results import Result
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 THEIRS = """
 import os
@@ -62,7 +62,13 @@ def crashed_between(environments: SparkEnvironments, folder: Path, name: str, ba
     return check_one(Request(target, only=(fault,)), environments)
 
 
-@pytest.mark.parametrize(("name", "batch"), [("AtOnce", LAST_FIRST), ("MarkerFirst", AS_GIVEN)])
+@pytest.mark.parametrize(
+    ("name", "batch"),
+    [
+        ("AtOnce", LAST_FIRST),
+        pytest.param("MarkerFirst", AS_GIVEN, marks=pytest.mark.slow),
+    ],
+)
 def test_a_crash_between_two_threads_shows_the_one_that_must_not_be_first(
     environments: SparkEnvironments, tmp_path: Path, name: str, batch: int
 ) -> None:
@@ -71,7 +77,7 @@ def test_a_crash_between_two_threads_shows_the_one_that_must_not_be_first(
     assert {a.kind for a in result.anomalies} == {"Loss"}
 
 
-@pytest.mark.parametrize("batch", [AS_GIVEN, LAST_FIRST])
+@pytest.mark.parametrize("batch", [AS_GIVEN, pytest.param(LAST_FIRST, marks=pytest.mark.slow)])
 def test_who_waits_for_the_first_before_the_second_is_right_in_either_order(
     environments: SparkEnvironments, tmp_path: Path, batch: int
 ) -> None:

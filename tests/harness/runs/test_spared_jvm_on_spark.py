@@ -21,7 +21,7 @@ from bettong.harness.runs.run import run_once
 from bettong.scenarios.counting import COUNTING
 from bettong.scenarios.mutants.shipped import MUTANTS
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 MOMENTS = [
     "before: metadata",
@@ -132,6 +132,7 @@ def test_a_mutant_is_found_and_confirmed_by_a_whole_kill(
     assert not any(SPARED in text for run in again.runs for text in run.evidence.values())
 
 
+@pytest.mark.slow
 def test_a_verdict_says_in_how_many_runs(spark_backend: LocalBackend, tmp_path: Path) -> None:
     schedule = Schedule.parse("faults: [{crash: {node: driver, before: batch=1/commits}}]")
     result = run_scenario(COUNTING, schedule, backend=spark_backend, out=tmp_path)

@@ -12,7 +12,7 @@ from bettong.harness.runs.carried import Asked
 from bettong.harness.runs.run import run_once
 from bettong.scenarios.counting import COUNTING
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 
 def test_a_moment_that_does_not_come_on_spark_keeps_no_zombie(

@@ -84,7 +84,6 @@ def test_what_was_run_is_kept_and_the_rest_is_reported(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("broken", [False, True])
 def test_every_single_crash_agrees_with_the_search(
     backends: list[LocalBackend], tmp_path: Path, broken: bool

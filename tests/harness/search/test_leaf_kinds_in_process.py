@@ -46,7 +46,6 @@ def searched(backends: list[LocalBackend], name: str, kind: str, out: Path, righ
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("kind", "name", "fault"), KINDS)
 def test_a_system_that_a_kind_of_fault_breaks_is_found_and_the_right_one_is_valid(
     backends: list[LocalBackend], tmp_path: Path, kind: str, name: str, fault: str
@@ -81,7 +80,6 @@ SOON = 60
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", DISKS)
 def test_a_system_that_mistreats_its_disk_is_found(
     backends: list[LocalBackend], tmp_path: Path, name: str

@@ -80,7 +80,7 @@ def test_it_ends_when_its_parent_is_killed() -> None:
     children = psutil.Process(parent.pid).children()
     os.kill(parent.pid, signal.SIGKILL)
     parent.wait(60)
-    _, alive = psutil.wait_procs(children, timeout=60)
+    _, alive = psutil.wait_procs(children, timeout=600)
     assert not alive
     parent.stdin.close()
     parent.stdout.close()

@@ -25,7 +25,7 @@ from bettong.harness.spark.driver import DriverDiedError, DriverHost, JobError
 from bettong.harness.spark.pool import DriverPool
 from bettong.lineage.trace import TraceEvent
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 BATCHES = 3
 LINES = [
@@ -112,7 +112,7 @@ def test_driver_dies_exactly_there(
 ) -> None:
     control, job = start(conductor, driver, "foreach_batch", tmp_path, crash(step, phase))
     with pytest.raises(DriverDiedError):
-        job.result(240)
+        job.result(1000)
     conductor.end(control)
     assert reported(control)[-1] == f"{phase} {step}" or "task" in step
     assert control.not_fired == ()
@@ -124,7 +124,7 @@ def test_driver_dies_exactly_there(
 
     exempt = pool.acquire()
     control, job = start(conductor, exempt, "foreach_batch", tmp_path)
-    job.result(240)
+    job.result(1000)
     conductor.end(control)
     pool.release(exempt)
     assert (tmp_path / "out").read_text().splitlines()[: len(replayed)] == replayed
@@ -137,7 +137,7 @@ def test_file_sink_dies_before_its_manifest(
         conductor, driver, "parquet", tmp_path, crash("batch=1/_spark_metadata", "before")
     )
     with pytest.raises(DriverDiedError):
-        job.result(240)
+        job.result(1000)
     conductor.end(control)
     assert not (tmp_path / "out" / "_spark_metadata" / "1").exists()
     files = len(list((tmp_path / "out").glob("*.parquet")))
@@ -145,7 +145,7 @@ def test_file_sink_dies_before_its_manifest(
 
     exempt = pool.acquire()
     control, job = start(conductor, exempt, "parquet", tmp_path)
-    seen = job.result(240)
+    seen = job.result(1000)
     conductor.end(control)
     pool.release(exempt)
     assert seen[: BATCHES * 20] == list(range(BATCHES * 20))
@@ -154,7 +154,7 @@ def test_file_sink_dies_before_its_manifest(
 
 def test_state_files_are_steps(conductor: Conductor, driver: DriverHost, tmp_path: Path) -> None:
     control, job = start(conductor, driver, "stateful", tmp_path)
-    job.result(240)
+    job.result(1000)
     conductor.end(control)
     steps = reported(control)
     for batch in range(BATCHES):
@@ -168,7 +168,7 @@ def test_full_disk_at_offsets(conductor: Conductor, driver: DriverHost, tmp_path
     full = f.Storage(Point("batch=1/offsets"))
     control, job = start(conductor, driver, "foreach_batch", tmp_path, full)
     with pytest.raises(JobError, match="No space left on device"):
-        job.result(240)
+        job.result(1000)
     conductor.end(control)
     assert not (tmp_path / "checkpoint" / "offsets" / "1").exists()
     assert (tmp_path / "out").read_text().splitlines() == LINES[:1]
@@ -189,7 +189,7 @@ def test_failed_attempt_is_tried_again(
     conductor.begin(control)
     instrumentation = Instrumentation("test", "driver", 1, conductor.address)
     args = {"workdir": str(tmp_path), "batches": BATCHES}
-    driver.submit("spark_jobs:foreach_batch", args, instrumentation).result(240)
+    driver.submit("spark_jobs:foreach_batch", args, instrumentation).result(1000)
     conductor.end(control)
     steps = reported(control)
     assert steps.index(f"after {TASK}") < steps.index(f"after {TASK.replace('a=0', 'a=1')}")
@@ -202,7 +202,7 @@ def test_nothing_is_reported_when_not_configured(
     control = RunControl("test", KillsDriver(driver))
     conductor.begin(control)
     args = {"workdir": str(tmp_path), "batches": 1}
-    driver.run("spark_jobs:foreach_batch", args, timeout=240)
+    driver.run("spark_jobs:foreach_batch", args, timeout=1000)
     conductor.end(control)
     assert control.events == []
 
@@ -211,12 +211,12 @@ def test_a_task_of_a_run_that_is_over_ends_when_it_is_killed_before_spark_knows_
     conductor: Conductor, driver: DriverHost
 ) -> None:
     instrumentation = Instrumentation("nobody's", "driver", 1, conductor.address)
-    assert driver.run("spark_jobs:killed_unseen", {}, instrumentation, timeout=240) == 0
+    assert driver.run("spark_jobs:killed_unseen", {}, instrumentation, timeout=1000) == 0
 
 
 def test_local_files_are_made_with_their_modes(driver: DriverHost, tmp_path: Path) -> None:
     args = {"workdir": str(tmp_path)}
-    found = driver.run("spark_jobs:modes_of_local_files", args, timeout=240)
+    found = driver.run("spark_jobs:modes_of_local_files", args, timeout=1000)
     assert found == [jar.FILES, "644", "640", "1750"]
 
 
@@ -225,7 +225,7 @@ def test_what_a_jvm_changes_elsewhere_than_in_its_temporary_files_is_noted(
 ) -> None:
     notes = driver.home / "bettong-outside.txt"
     notes.unlink(missing_ok=True)
-    driver.run("spark_jobs:modes_of_local_files", {"workdir": str(tmp_path)}, timeout=240)
+    driver.run("spark_jobs:modes_of_local_files", {"workdir": str(tmp_path)}, timeout=1000)
     noted = aiming.outside(tmp_path / "run", driver.home)
     assert noted
     assert {Path(path).parent for path in noted} <= {tmp_path, *tmp_path.rglob("*")}

@@ -18,7 +18,7 @@ from bettong.harness.spark.driver import DriverDiedError, DriverError, DriverHos
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import SessionConfig
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 CLEAN = {
     "queries": 0,
@@ -35,12 +35,12 @@ CLEAN = {
 def test_a_dirty_predecessor_leaves_nothing(pool: DriverPool, tmp_path: Path) -> None:
     driver = pool.acquire()
     with pytest.raises(JobError, match="ValueError: and an error") as raised:
-        driver.run("spark_jobs:litter", {"workdir": str(tmp_path)}, timeout=240)
+        driver.run("spark_jobs:litter", {"workdir": str(tmp_path)}, timeout=1000)
     assert "spark_jobs.py" in raised.value.remote_traceback
     pool.release(driver)
     again = pool.acquire()
     assert again is driver
-    assert again.run("spark_jobs:look_for_litter", timeout=240) == CLEAN
+    assert again.run("spark_jobs:look_for_litter", timeout=1000) == CLEAN
     pool.release(again)
 
 
@@ -60,12 +60,12 @@ def test_a_killed_driver_is_replaced_by_the_spare(pool: DriverPool) -> None:
     assert jvm in members
     pool.kill(first)
     with pytest.raises((DriverDiedError, JobError)):
-        pending.result(240)
+        pending.result(1000)
     assert not any(is_alive(pid) for pid in members if pid != jvm)
     assert session_members(first.pid) == []
     assert not first.home.exists()
     second = pool.acquire()
-    assert second.run("spark_jobs:count", {"n": 7}, timeout=240) == 7
+    assert second.run("spark_jobs:count", {"n": 7}, timeout=1000) == 7
     pool.release(second)
 
 
@@ -120,7 +120,7 @@ def test_a_host_does_not_outlive_its_owner(tmp_path: Path) -> None:
     assert len(members) >= 2
     os.kill(owner.pid, signal.SIGKILL)
     owner.wait()
-    _, alive = psutil.wait_procs(members, timeout=240)
+    _, alive = psutil.wait_procs(members, timeout=1000)
     assert [p for p in alive if p.status() != psutil.STATUS_ZOMBIE] == []
 
 

@@ -204,7 +204,7 @@ def test_the_embedded_server_ends_with_its_parent() -> None:
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     parent = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=600, check=False
     )
     try:
         server = os.pidfd_open(int(parent.stdout))

@@ -23,7 +23,6 @@ def test_random_runs_are_a_mean_only_when_every_seed_has_found_it() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_a_mutant_is_found_by_its_lineage_and_step_by_step() -> None:
     mutant = next(mutant for mutant in MUTANTS if mutant.name == "sink_commits_again")
     (found,) = measure([mutant], most=40)

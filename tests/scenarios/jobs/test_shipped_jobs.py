@@ -25,7 +25,6 @@ begins anew, or a timer goes off in the batch without data that comes before it.
 @pytest.mark.spark
 @pytest.mark.servers
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("job", SHIPPED, ids=lambda job: job.name)
 def test_its_level_is_found(environments: SparkEnvironments, job: CatalogEntry) -> None:
     request = Request(job.name, contract="job", faults=1, budget=Budget(seconds=900))

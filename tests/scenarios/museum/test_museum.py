@@ -58,7 +58,6 @@ def test_an_answer_is_held_against_the_list(
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("exhibit", WITH_A_JOB, ids=lambda exhibit: exhibit.id)
 def test_it_is_seen_again(exhibit: Exhibit, tmp_path: Path) -> None:
     words = ["museum", exhibit.id, "--out", str(tmp_path / "out"), "--quiet", "--budget", "15m"]

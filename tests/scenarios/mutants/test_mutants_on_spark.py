@@ -17,7 +17,7 @@ from bettong.harness.scenario import Scenario
 from bettong.scenarios.mutants.definition import mended
 from bettong.scenarios.mutants.shipped import IN_PROCESS_ONLY, MUTANTS
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 # One of each part that is another one on Spark; every mutant runs at every change on the in-process
 # runner.

@@ -14,7 +14,7 @@ pytest.importorskip("psycopg")
 
 from bettong.scenarios.sinks.realistic import REALISTIC
 
-pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.servers, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(3600)]
 
 
 @pytest.mark.parametrize("sink", REALISTIC, ids=lambda sink: sink.__name__)

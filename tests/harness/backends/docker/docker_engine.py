@@ -16,7 +16,7 @@ import docker
 import pytest
 from docker.errors import DockerException
 
-START_S = 60.0
+START_S = 600.0
 
 
 def client() -> Any:

@@ -16,7 +16,7 @@ from docker_engine import client
 from bettong.harness.backends.docker import DockerBackend
 from bettong.harness.backends.docker.engine import OWNER
 
-pytestmark = [pytest.mark.spark, pytest.mark.docker, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.docker]
 
 KNOCK = """
 import signal, socket, sys
@@ -104,12 +104,12 @@ def test_nothing_is_left_when_bettong_is_ended(
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.1)
     process.send_signal(number)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     if number == signal.SIGINT:
         assert process.returncode == 130
         assert [p.name for p in tmp_path.iterdir() if p.name.startswith("bettong-")] == []
     if number == signal.SIGKILL:  # the next one clears up
         again = bettong(tmp_path)
-        _, error = again.communicate(timeout=120)
+        _, error = again.communicate(timeout=600)
         assert again.returncode == 0, error
     assert ours() == (0, 0)

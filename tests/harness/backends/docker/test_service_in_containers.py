@@ -21,11 +21,11 @@ import pytest
 from bettong.engine import interpret
 from bettong.scenarios.applications.word_count import app
 
-pytestmark = [pytest.mark.image, pytest.mark.docker, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.image, pytest.mark.docker, pytest.mark.timeout(3600)]
 
 REPOSITORY = Path(__file__).parents[4]
 LINES = [f"they know they found it {n % 9}" for n in range(400)]
-PATIENCE_S = 240.0
+PATIENCE_S = 1000.0
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from bettong.harness.runs.run import run_once
 from bettong.scenarios.mutants.shipped import MUTANTS
 from bettong.scenarios.word_count import WORD_COUNT
 
-pytestmark = [pytest.mark.spark, pytest.mark.docker, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.docker]
 
 _runs = count(1)
 

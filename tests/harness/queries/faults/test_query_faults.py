@@ -26,7 +26,7 @@ from bettong.harness.queries.search.executor import SinkExecutor
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.queries.sink.rows import Input
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.spark
 
 MUTANTS = str(Path(__file__).with_name("fault_mutants.py"))
 FILES = "bettong.scenarios.sinks.files"

@@ -15,7 +15,7 @@ from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Result
 
 # As long as the checks of sinks together: in a worker of its own.
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.spark
 
 REPLAY = "crash(driver, before batch=1/commits)"
 SHIPPED = "bettong.scenarios.jobs"

@@ -11,7 +11,7 @@ from bettong.harness.queries.job.check import check_one_job
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import SparkEnvironments
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.spark
 
 CRASH = "crash(driver, before batch=1/commits)"
 JOB = """

@@ -11,7 +11,7 @@ from bettong.harness.queries.job.check import check_one_job
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import SparkEnvironments
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 HELD = "pause(driver, from batch=1/stage=1/p=0/a=0/task until after batch=2/commits)"
 JOB = """

@@ -10,7 +10,7 @@ import pytest
 
 from bettong.harness.queries.job.check import check_job
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 JOB = """
 from bettong.harness import Files, Job, OnePerKey

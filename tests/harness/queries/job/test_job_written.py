@@ -231,7 +231,6 @@ class AsFiles(AsLines):
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", ["AsLines", "AsFiles"])
 def test_a_job_that_writes_bytes_and_maps_is_right(
     environments: SparkEnvironments, tmp_path: Path, name: str

@@ -13,7 +13,7 @@ from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import SparkEnvironments
 from bettong.harness.queries.script import Script
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.spark
 
 REPLAY = "crash(driver, before batch=1/commits)"
 MAIN = """

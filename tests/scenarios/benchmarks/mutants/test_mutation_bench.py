@@ -295,7 +295,6 @@ def test_a_search_that_has_not_begun_is_no_failure_without_a_fault(tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.servers
-@pytest.mark.timeout(1200)
 def test_a_mistake_in_a_kafka_sink_is_found(tmp_path: Path) -> None:
     path = "engine/sinks/kafka.py"
     mutant = next(m for m in population.population(path) if "drop the guard: batch in" in m.id)
@@ -306,7 +305,6 @@ def test_a_mistake_in_a_kafka_sink_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     ("part", "status", "by_faults"),
     [
@@ -329,7 +327,6 @@ def test_a_search_finds_a_mutant(tmp_path: Path, part: str, status: str, by_faul
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     ("path", "part", "scenario"),
     [
