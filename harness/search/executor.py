@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import BrokenExecutor, Future
@@ -191,7 +192,7 @@ class ScenarioExecutor:
         seen, reading = self._runs.pop(schedule)
         seen, read = self._once_more(seen, self._read(seen, reading))
         in_vain = unanswered(seen)
-        never = in_vain or impossible(seen, read.came)
+        never, why = in_vain or impossible(seen, read.came), ""
         if never and not in_vain and self._come_without(seen, never):
             # A matter of timing, then: again, in the order in which it came, and if it does not
             # come, nothing is known.
@@ -201,7 +202,7 @@ class ScenarioExecutor:
                 if not seen.not_fired:
                     break
             else:
-                seen = self._as_never_sent(seen)
+                seen, why = self._instead(seen)
             read = self._read(seen)
         if len(schedule) <= 1:  # larger ones are many, and seldom asked for
             self._came[schedule] = _what_came(seen, read.came)
@@ -210,10 +211,10 @@ class ScenarioExecutor:
         outcome, not_fired, note = seen.outcome, seen.not_fired, seen.note
         if never:
             outcome, not_fired = "good", ()
-            why = "nobody is left to answer" if in_vain else "its moment cannot come"
-            note = f"{', '.join(never)}: {why} once the others have fired"
-        if schedule.difference(seen.schedule.ids):
-            note = f"run as {' + '.join(seen.schedule.ids)}: what was sent had not arrived"
+            cannot = "nobody is left to answer" if in_vain else "its moment cannot come"
+            note = f"{', '.join(never)}: {cannot} once the others have fired"
+        if why:
+            note = f"run as {' + '.join(seen.schedule.ids)}: {why}"
         if outcome == "violation" and schedule and len(not_fired) == len(schedule):
             outcome = "unknown"
             note = f"it broke although no fault had fired: {note}"
@@ -272,30 +273,32 @@ class ScenarioExecutor:
         came, _ = self._came[others]
         return _come(seen, never, came)
 
-    def _as_never_sent(self, seen: RunRecord) -> RunRecord:
-        """Instead of a run in which nobody had to send again what a node had sent right before it
-        was killed: the run in which it is killed before it sends, for that leaves the same behind
-        where nothing has arrived. Only if that is good: else it is a counterexample by itself."""
+    def _instead(self, seen: RunRecord) -> tuple[RunRecord, str]:
+        """Instead of a run in which a moment does not come that is up to chance: a run of faults at
+        moments that leave the same behind, and why they do. Only if that is good: else it is a
+        counterexample by itself."""
         faults = seen.schedule.faults
-        again = {fault.points[0].step for fault in faults if fault.id in seen.not_fired}
-        unsent = tuple(_before_sending(fault, again) for fault in faults)
-        if unsent == faults:
-            return seen
-        instead = self.campaign.run(Schedule(unsent))
-        if instead.outcome != "good":
+        missed = {fault.points[0].step for fault in faults if fault.id in seen.not_fired}
+        unsent = _before_sending(faults, missed)
+        candidates = [(unsent, "what was sent had not arrived")] if unsent != faults else []
+        up_to_clock = "how often a sender connects is up to the clock"
+        candidates += [(sooner, up_to_clock) for sooner in _as_it_connects(seen)]
+        for elsewhere, why in candidates:
+            instead = self.campaign.run(Schedule(elsewhere))
+            if instead.outcome == "good":
+                self.campaign.forget(seen)
+                return instead, why
             self.campaign.forget(instead)
-            return seen
-        self.campaign.forget(seen)
-        return instead
+        return seen, ""
 
     def _orders(self, seen: RunRecord, never: Collection[str]) -> list[FiringOrder | None]:
         """The order in which moments that did not come have come, and the same with the node that
         comes to them slowed or held back: its request may have been under way, which no order
-        says."""
+        says. Nor does one say how often a sender connects."""
         _, order = self._came[frozenset(seen.schedule.ids).difference(never)]
-        if order is None:
-            return [None]
         steps = {f.points[0].step for f in seen.schedule.faults if f.id in never}
+        if order is None or any(StepId.parse(step).connects for step in steps):
+            return [None]
         node = next((event.node for event in seen.events if event.step in steps), "")
         less_far = (order.slowed(node), order.held_back(node))
         return [order, *(other for other in less_far if other is not None)]
@@ -381,11 +384,34 @@ class ScenarioExecutor:
             self._beside = ReadingProcess(self._reader)
 
 
-def _before_sending(fault: Fault, again: Collection[str]) -> Fault:
-    """A fault that kills a node which has sent what is to be sent again: before it has."""
-    at = fault.points[0]
-    sent = at.phase == "after" and at.step in again and StepId.parse(at.step).is_push
-    return (fault.moved(replace(at, phase="before")) or fault) if fault.kills and sent else fault
+def _before_sending(faults: Sequence[Fault], again: Collection[str]) -> tuple[Fault, ...]:
+    """Faults that kill a node which has sent what is to be sent again: before it has."""
+
+    def unsent(fault: Fault) -> Fault:
+        at = fault.points[0]
+        sent = at.phase == "after" and at.step in again and StepId.parse(at.step).is_push
+        return (
+            (fault.moved(replace(at, phase="before")) or fault) if fault.kills and sent else fault
+        )
+
+    return tuple(map(unsent, faults))
+
+
+def _as_it_connects(seen: RunRecord) -> list[tuple[Fault, ...]]:
+    """The faults of a run with the one at a time that a sender connects which did not come at those
+    that did: the last first, and none at which it connects for the first time."""
+    faults, times = (
+        seen.schedule.faults,
+        Counter(e.step for e in seen.events if e.phase == "before"),
+    )
+    found = []
+    for place, fault in enumerate(faults):
+        at = fault.points[0]
+        if fault.id in seen.not_fired and StepId.parse(at.step).connects:
+            sooner = range(min(times[at.step], at.occurrence - 1), 1, -1)
+            moved = (fault.moved(replace(at, occurrence=time)) for time in sooner)
+            found += [(*faults[:place], one, *faults[place + 1 :]) for one in moved if one]
+    return found
 
 
 def _blind(execution: Execution, unread: Sequence[str]) -> Execution:

@@ -291,3 +291,38 @@ def test_what_was_sent_and_seldom_is_lost_with_its_sender_is_run_as_not_sent(
         "crash(sender, before sender.send/amounts/5)",
         "omit(sender->gateway, sender.send/amounts/5#2)",
     }
+
+
+CONNECTS = "sender.connect/amounts"
+UNHEARD = {"omit": {"link": "gateway->sender", "at": "gateway.ack/amounts/end"}}
+CONNECTS_OFTEN = {"crash": {"node": "sender", "before": f"{CONNECTS}#9"}}
+
+
+class Restless(Campaign):
+    """Its sender has connected nine times more where it was not told of the end, and that alone."""
+
+    def run(
+        self, schedule: Schedule, name: str | None = None, order: FiringOrder | None = None
+    ) -> RunRecord:
+        seen = super().run(schedule, name, order)
+        (unheard,) = Schedule.from_dict({"faults": [UNHEARD]}).faults
+        if schedule.faults != (unheard,):
+            return seen
+        again = [TraceEvent(CONNECTS, phase, "sender") for phase in ("before", "after")] * 9
+        often = replace(seen, events=(*seen.events, *again))
+        self.observed[next(i for i, s in enumerate(self.observed) if s is seen)] = often
+        return often
+
+
+def test_how_often_a_sender_connects_is_up_to_the_clock(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    scenario = load_scenario("counting")
+    campaign = Restless(backend, scenario, tmp_path, scenario.messages(), replay=False)
+    executor, both = ready(campaign, UNHEARD, CONNECTS_OFTEN)
+    executor.run(frozenset({both.faults[0].id}))
+    seen = executor.run(frozenset(both.ids))
+    assert (seen.outcome, seen.not_fired, seen.details["impossible"]) == ("good", (), [])
+    (crash,) = (id for id in seen.evidence if id.startswith("crash"))
+    assert crash.startswith(f"crash(sender, before {CONNECTS}#") and crash not in both.ids
+    assert seen.note.endswith("how often a sender connects is up to the clock")
