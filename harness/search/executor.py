@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import islice
@@ -25,7 +25,7 @@ from bettong.harness.runs.record import RunRecord
 from bettong.harness.search.equivalence import FaultEquivalence, Recovery
 from bettong.harness.search.occurrences import Occurrence, read_occurrences
 from bettong.harness.search.read_run import CleanRun, Moment, ReadRun, RunReader, moments, opaque
-from bettong.harness.search.reading_process import ReadingProcess
+from bettong.harness.search.reading_process import Reading, ReadingProcess
 from bettong.harness.search.recovery import CleanRecords
 from bettong.harness.search.repairs import RepairTurns
 from bettong.harness.search.turns import in_turn, sort_of
@@ -113,7 +113,7 @@ class _Ended(NamedTuple):
     """A run that has ended, and what reads it, if another process does."""
 
     seen: RunRecord
-    reading: Future[ReadRun] | None = None
+    reading: Reading | None = None
 
 
 @dataclass(slots=True)
@@ -235,14 +235,14 @@ class ScenarioExecutor:
             return _blind(execution, read.unread)
         return execution
 
-    def _read_beside(self, seen: RunRecord) -> Future[ReadRun] | None:
+    def _read_beside(self, seen: RunRecord) -> Reading | None:
         """Have a run read by another process, once the clean one is known."""
         if self._beside is not None:
             with contextlib.suppress(BrokenExecutor):  # then it is read here
                 return self._beside.read(seen.events, seen.schedule, seen.outcome)
         return None
 
-    def _read(self, seen: RunRecord, reading: Future[ReadRun] | None = None) -> ReadRun:
+    def _read(self, seen: RunRecord, reading: Reading | None = None) -> ReadRun:
         read = None
         if reading is not None:
             with contextlib.suppress(BrokenExecutor):

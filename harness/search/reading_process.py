@@ -6,16 +6,53 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context, parent_process
+from typing import Any
 
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.search.read_run import ReadRun, RunReader
+from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Outcome
+from bettong.lineage.search.lineage_table import LineageTable
 from bettong.lineage.trace import TraceEvent
 
 _reader: RunReader | None = None
+_table = LineageTable()
+
+_Written = tuple[ReadRun, dict[str, Any]]
+"""A run without its lineage, and what a table has written of that."""
+
+
+class Reading:
+    """A run that another process reads.
+
+    Attributes:
+        received: what this process knows of it.
+    """
+
+    def __init__(self, process: ReadingProcess, pending: Future[_Written]) -> None:
+        self.received: Future[ReadRun] = Future()
+        self._process = process
+        self._pending = pending
+
+    def result(self) -> ReadRun:
+        """What the run shows, its lineage in a table; BrokenExecutor when the process was killed.
+        One thread asks for all of them."""
+        self._process.receive(self)
+        return self.received.result()
+
+    def take_in(self, table: LineageTable) -> None:
+        """Wait for it, and read its lineage into the table."""
+        try:
+            read, written = self._pending.result()
+        except Exception as e:
+            self.received.set_exception(e)
+        else:
+            self.received.set_result(replace(read, lineage=table.read_lazily(written)))
 
 
 class ReadingProcess:
@@ -31,12 +68,21 @@ class ReadingProcess:
             self._pool.submit(os.getpid)  # starts the process
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self._table = LineageTable()
+        self._given: deque[Reading] = deque()
+        self._in_order = threading.Lock()
 
-    def read(
-        self, events: Sequence[TraceEvent], schedule: Schedule, outcome: Outcome
-    ) -> Future[ReadRun]:
-        """What :meth:`RunReader.read` gives; BrokenExecutor when the process was killed."""
-        return self._pool.submit(_read, events, schedule, outcome)
+    def read(self, events: Sequence[TraceEvent], schedule: Schedule, outcome: Outcome) -> Reading:
+        """Begin to read a run as :meth:`RunReader.read` does."""
+        with self._in_order:
+            reading = Reading(self, self._pool.submit(_read, events, schedule, outcome))
+            self._given.append(reading)
+        return reading
+
+    def receive(self, until: Reading) -> None:
+        """Take in what was read up to this one: a table is read as it was written."""
+        while not until.received.done():
+            self._given.popleft().take_in(self._table)
 
     def close(self) -> None:
         """End the process."""
@@ -57,6 +103,7 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
-def _read(events: Sequence[TraceEvent], schedule: Schedule, outcome: Outcome) -> ReadRun:
+def _read(events: Sequence[TraceEvent], schedule: Schedule, outcome: Outcome) -> _Written:
     assert _reader is not None
-    return _reader.read(events, schedule, outcome)
+    read = _reader.read(events, schedule, outcome)
+    return replace(read, lineage=Lineage()), _table.write(read.lineage)

@@ -16,6 +16,7 @@ from typing import Any
 from bettong.lineage.faults import Fault
 from bettong.lineage.graph import FACT, FIRING, Lineage
 from bettong.lineage.search.formula import Formula
+from bettong.lineage.search.lineage_table import FirstSight
 from bettong.lineage.search.modes import Switches
 
 BATCH = 5000
@@ -70,6 +71,7 @@ class Encoding:
         self._fails = _Written(formula.new)
         self._arrives = _Written(formula.new)
         self._chains: dict[tuple[str, ...], int] = {}
+        self._first_sight = FirstSight()
 
     def extend(self, lineage: Lineage) -> list[Fault]:
         """Take in more lineage: what it adds to that of the goals and of all that led to them.
@@ -88,20 +90,18 @@ class Encoding:
 
     def _merge(self, lineage: Lineage) -> list[tuple[str, tuple[str, ...]]]:
         """Take in the nodes of a lineage; returns head and premises of each firing that is new."""
-        graph = lineage.graph  # its public views are several times slower
-        pred, succ = graph._pred, graph._succ
-        for id, fault in lineage.faults.items():
-            self._faults.setdefault(id, fault)
+        nodes, faults = self._first_sight.of(lineage)
+        for fault in faults:
+            self._faults.setdefault(fault.id, fault)
         firings = []
-        for id, attributes in graph._node.items():
-            if attributes["kind"] != FIRING:
-                self._nodes.setdefault(id, attributes)
+        for node in nodes:
+            if node.attributes["kind"] != FIRING:
+                self._nodes.setdefault(node.id, node.attributes)
                 continue
-            (head,) = succ[id]
-            known = self._firings.setdefault(head, {})
-            if id not in known:
-                known[id] = tuple(pred[id])
-                firings.append((head, known[id]))
+            known = self._firings.setdefault(node.head, {})
+            if node.id not in known:
+                known[node.id] = node.premises
+                firings.append((node.head, node.premises))
         return firings
 
     def _closure(

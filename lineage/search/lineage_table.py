@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bettong.lineage.faults import Fault
-from bettong.lineage.graph import FIRING, LEAF, Lineage
-
-
-class _Node(NamedTuple):
-    """A node of some lineage; a firing has premises and a head."""
-
-    id: str
-    attributes: dict[str, Any]
-    premises: tuple[str, ...] = ()
-    head: str = ""
+from bettong.lineage.graph import LEAF, Lineage, Node
 
 
 class Entry(NamedTuple):
@@ -35,16 +26,19 @@ class LineageTable:
     """
 
     def __init__(self) -> None:
-        self._nodes: list[_Node] = []
+        self._nodes: list[Node] = []
         self._number: dict[str, int] = {}
         self._faults: list[tuple[str, str, str, str]] = []
         self._fault_number: dict[tuple[str, str, str, str], int] = {}
+        self._others: dict[LineageTable, tuple[dict[int, int], dict[int, int]]] = {}
 
     def put(self, lineage: Lineage) -> Entry:
         """The lineage as this table has it from now on."""
+        if isinstance(lineage, StoredLineage):
+            return self._taken_over(lineage)
         faults = lineage.faults.values()
         return Entry(
-            _ranges(self._numbered(node) for node in _nodes(lineage)),
+            _ranges(self._numbered(node) for node in lineage.nodes()),
             _ranges(self._numbered_fault(fault) for fault in faults),
             [fault.time for fault in faults],
             dict(lineage.goals),
@@ -81,23 +75,48 @@ class LineageTable:
 
         Raises KeyError, IndexError, TypeError or ValueError when it is not one, or not the next.
         """
-        for id, attributes, premises, head in value["new"]:
-            if attributes["kind"] == LEAF:
-                attributes["faults"] = tuple(attributes["faults"])
-            self._add(_Node(id, attributes, tuple(premises), head))
-        for id, kind, group, place in value["new_faults"]:
-            self._numbered_fault(Fault(id, kind, group, place))
-        entry = Entry(*(value[name] for name in Entry._fields))
+        entry = self._entry(value)
         self.get(entry)
         return entry
 
-    def _numbered(self, node: _Node) -> int:
+    def read_lazily(self, value: Mapping[str, Any]) -> StoredLineage:
+        """The lineage of :meth:`write`'s value, which is known to be the next one."""
+        return StoredLineage(self, self._entry(value))
+
+    def _entry(self, value: Mapping[str, Any]) -> Entry:
+        for id, attributes, premises, head in value["new"]:
+            if attributes["kind"] == LEAF:
+                attributes["faults"] = tuple(attributes["faults"])
+            self._add(Node(id, attributes, tuple(premises), head))
+        for id, kind, group, place in value["new_faults"]:
+            self._numbered_fault(Fault(id, kind, group, place))
+        return Entry(*(value[name] for name in Entry._fields))
+
+    def _taken_over(self, lineage: StoredLineage) -> Entry:
+        """The entry of a lineage of another table, of which each node is looked at once."""
+        other, entry = lineage.table, lineage.entry
+        nodes, faults = self._others.setdefault(other, ({}, {}))
+        numbers, described = _listed(entry.nodes), _listed(entry.faults)
+        for number in numbers:
+            if number not in nodes:
+                nodes[number] = self._numbered(other._nodes[number])
+        for number in described:
+            if number not in faults:
+                faults[number] = self._numbered_fault(Fault(*other._faults[number]))
+        return Entry(
+            _ranges(nodes[number] for number in numbers),
+            _ranges(faults[number] for number in described),
+            entry.times,
+            entry.goals,
+        )
+
+    def _numbered(self, node: Node) -> int:
         number = self._number.get(node.id)
         if number is None or self._nodes[number] != node:
             number = self._add(node)
         return number
 
-    def _add(self, node: _Node) -> int:
+    def _add(self, node: Node) -> int:
         self._number[node.id] = len(self._nodes)
         self._nodes.append(node)
         return self._number[node.id]
@@ -110,15 +129,45 @@ class LineageTable:
         return number
 
 
-def _nodes(lineage: Lineage) -> Iterator[_Node]:
-    graph = lineage.graph  # its public views are several times slower
-    pred, succ = graph._pred, graph._succ
-    for id, attributes in graph._node.items():
-        if attributes["kind"] == FIRING:
-            (head,) = succ[id]
-            yield _Node(id, attributes, tuple(pred[id]), head)
-        else:
-            yield _Node(id, attributes)
+class StoredLineage(Lineage):
+    """A lineage of a table. Its graph and its faults are made when they are asked for."""
+
+    __slots__ = ("entry", "table")
+
+    def __init__(self, table: LineageTable, entry: Entry) -> None:
+        self.table, self.entry = table, entry
+        self.goals = dict(entry.goals)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("graph", "faults"):
+            raise AttributeError(name)
+        whole = self.table.get(self.entry)
+        self.graph, self.faults = whole.graph, whole.faults
+        return getattr(self, name)
+
+
+class FirstSight:
+    """Takes out of one lineage after the other what was not in those before, as far as that can be
+    told without looking: of a table's lineages each node and each fault once."""
+
+    def __init__(self) -> None:
+        self._seen: dict[LineageTable, tuple[set[int], set[int]]] = {}
+
+    def of(self, lineage: Lineage) -> tuple[Iterable[Node], Iterable[Fault]]:
+        """Nodes and faults of the next lineage, in its order."""
+        if not isinstance(lineage, StoredLineage):
+            return lineage.nodes(), lineage.faults.values()
+        table, entry = lineage.table, lineage.entry
+        nodes, faults = self._seen.setdefault(table, (set(), set()))
+        timed = zip(_listed(entry.faults), entry.times, strict=True)
+        new = [number for number in _listed(entry.nodes) if number not in nodes]
+        new_faults = [(number, time) for number, time in timed if number not in faults]
+        nodes.update(new)
+        faults.update(number for number, _ in new_faults)
+        return (
+            [table._nodes[number] for number in new],
+            [Fault(*table._faults[number], time) for number, time in new_faults],
+        )
 
 
 def _ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:

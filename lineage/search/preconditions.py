@@ -37,6 +37,8 @@ class Preconditions:
     def take_as_met(self, lineage: Lineage) -> None:
         """Where the precondition is given, what it reads cannot fail; where it is kept, nothing
         that led to it can."""
+        if not self.exist:
+            return
         pred = lineage.graph.pred
         nodes = lineage.graph.nodes
         for goal, given in self._goals.items():

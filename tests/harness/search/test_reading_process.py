@@ -16,12 +16,13 @@ from bettong.harness.faults.schedule import Schedule
 from bettong.harness.search.read_run import RunReader
 from bettong.harness.search.reading_process import ReadingProcess
 from bettong.lineage.faults import CLASSIC
-from bettong.lineage.trace import TraceEvent
+from bettong.lineage.trace import Phase, TraceEvent
 
+PHASES: tuple[Phase, ...] = ("before", "after")
 EVENTS = [
     TraceEvent(step, phase, "driver")
     for step in ("epoch=1/take", "batch=0/source.plan", "batch=0/p=0/a=0/state.write")
-    for phase in ("before", "after")
+    for phase in PHASES
 ]
 READER = RunReader(None, CLASSIC)
 
@@ -41,6 +42,16 @@ def test_it_reads_what_is_read_here(process: ReadingProcess) -> None:
     assert there.lineage.goals == here.lineage.goals
     assert (there.faults, there.came, there.unread) == (here.faults, here.came, here.unread)
     assert (there.stand_ins, there.behaviour) == (here.stand_ins, here.behaviour)
+
+
+def test_what_is_asked_for_late_is_what_was_read(process: ReadingProcess) -> None:
+    more = [*EVENTS, *(TraceEvent("batch=1/source.plan", phase, "driver") for phase in PHASES)]
+    first, second, third = (process.read(e, Schedule(), "good") for e in (EVENTS, more, EVENTS))
+    for events, given in ((EVENTS, third), (more, second), (EVENTS, first)):
+        here = READER.read(events, Schedule(), "good").lineage
+        there = given.result().lineage
+        assert list(there.graph.nodes(data=True)) == list(here.graph.nodes(data=True))
+        assert (there.faults, there.goals) == (here.faults, here.goals)
 
 
 def test_that_it_was_killed_is_told(process: ReadingProcess) -> None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import pickle
 from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_hypotheses import lineages
+from test_hypotheses import as_one_system, bounds, lineages
 
-from bettong.lineage.faults import Fault
+from bettong.lineage.faults import Bounds, Fault, FaultSet
 from bettong.lineage.graph import Lineage
-from bettong.lineage.search.lineage_table import LineageTable
+from bettong.lineage.search.hypotheses import Hypotheses
+from bettong.lineage.search.lineage_table import LineageTable, StoredLineage
 
 
 def _stored(value: dict[str, Any]) -> Any:
@@ -48,6 +50,49 @@ def test_what_was_put_in_comes_out_in_any_order(some: list[Lineage], chance: Ran
     chance.shuffle(entries)
     for entry, lineage in entries:
         _same(table.get(entry), lineage)
+
+
+def _read_lazily(some: list[Lineage]) -> list[StoredLineage]:
+    """The same lineages in a table of another process."""
+    there, here = LineageTable(), LineageTable()
+    values = [pickle.loads(pickle.dumps(there.write(lineage))) for lineage in some]
+    return [here.read_lazily(value) for value in values]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(lineages(), min_size=1, max_size=4), st.data())
+def test_lineages_of_another_table_are_taken_over(some: list[Lineage], data: st.DataObject) -> None:
+    writing, reading = LineageTable(), LineageTable()
+    stored = _read_lazily(some)
+    for lineage, lazy in zip(some, stored, strict=True):
+        given_so = lazy if data.draw(st.booleans()) else lineage
+        _same(reading.get(reading.read(_stored(writing.write(given_so)))), lineage)
+    for lineage, lazy in zip(some, stored, strict=True):
+        _same(lazy, lineage)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(lineages(), min_size=1, max_size=4), bounds, st.data())
+def test_lineages_of_a_table_put_up_what_others_do(
+    some: list[Lineage], bound: Bounds, data: st.DataObject
+) -> None:
+    for number, lineage in enumerate(some):
+        for other in some[:number]:
+            as_one_system(other, lineage)
+    stored = _read_lazily(some)
+    seen: list[list[FaultSet]] = []
+    lazily = [data.draw(st.booleans()) for _ in some]
+    for which in ([False] * len(some), lazily):
+        mixed = [two[lazy] for *two, lazy in zip(some, stored, which, strict=True)]
+        seen.append([])
+        with Hypotheses(mixed[0], bound) as hypotheses:
+            for lineage in mixed:
+                hypotheses.extend(lineage)
+                schedule = hypotheses.smallest("absent")
+                if schedule is not None:
+                    seen[-1].append(schedule)
+                    hypotheses.exclude(schedule)
+    assert seen[0] == seen[1]
 
 
 def test_a_node_in_another_form_is_another_one() -> None:
