@@ -103,6 +103,14 @@ class Scenario:
     advice: str = ""
     earlier: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        for component in ("gateway", "receiver"):
+            if component in self.classes and component not in self.servers:
+                raise UsageError(
+                    f"scenario {self.name}: its {component} {self.classes[component]} would never "
+                    f"run: inputs come from {self.inputs}, and outputs go to {self.outputs}"
+                )
+
     def load_application(self) -> Application:
         """The application itself; raises UsageError."""
         module, _, name = self.application.partition(":")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Messages, Scenario
@@ -78,7 +79,16 @@ STALL = Scenario(
     partitions=1,
 )
 
-SCENARIOS: Sequence[Scenario] = (TRICKLE, SILENT, BURST, STALL)
+FEW_VERSIONS = replace(
+    TRICKLE,
+    name="live_few_versions",
+    title="one stream that trickles: the notes of all but the last batches are removed, as are "
+    "versions of the state",
+    classes={"protocol": "bettong.scenarios.beside:MergingFiles"},
+    versions=2,
+)
+
+SCENARIOS: Sequence[Scenario] = (TRICKLE, SILENT, BURST, STALL, FEW_VERSIONS)
 
 
 def entries() -> list[CatalogEntry]:

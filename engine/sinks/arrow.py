@@ -165,3 +165,11 @@ def read_batches(directory: Path) -> Iterator[pa.Table]:
         files = _named(store, f"{_NOTES}/{note}")
         tables = [pa.ipc.open_file(pa.py_buffer(store.read(f"rows/{f}"))).read_all() for f in files]
         yield pa.concat_tables(tables) if tables else SCHEMA.empty_table()
+
+
+def unnamed_rows(directory: Path) -> list[str]:
+    """The files of rows that no batch's note names: nobody reads them, unless their batch is yet to
+    be committed."""
+    store = LocalStore(directory)
+    named = {file for note in store.names(_NOTES) for file in _named(store, f"{_NOTES}/{note}")}
+    return [f"rows/{name}" for name in store.names("rows") if name not in named]

@@ -29,6 +29,7 @@ from bettong.engine.storage.disk import (
     Buffer,
     Disk,
     closed_if_it_fails,
+    removed_if_it_fails,
 )
 from bettong.lineage.errors import BettongError
 
@@ -211,13 +212,14 @@ class RecordLog:
         unfinished = self._unfinished
         with contextlib.suppress(FileNotFoundError):
             self._disk.remove(unfinished)
-        file = self._disk.append_to(unfinished)
-        with closed_if_it_fails(file):
-            file.write(content)
-            file.sync()
-            self._half_begun = segment_path(self.directory, number)
-            self._disk.rename(unfinished, self._half_begun)
-            self._disk.sync_directory(self.directory)
+        with removed_if_it_fails(unfinished, self._disk):
+            file = self._disk.append_to(unfinished)
+            with closed_if_it_fails(file):
+                file.write(content)
+                file.sync()
+                self._half_begun = segment_path(self.directory, number)
+                self._disk.rename(unfinished, self._half_begun)
+                self._disk.sync_directory(self.directory)
         self._half_begun = None
         self._file = file
         self._segments.append(_Segment(number, head, len(content)))

@@ -16,7 +16,7 @@ from bettong.harness.cluster.layout import (
 )
 from bettong.harness.cluster.platform import Platform
 from bettong.harness.processes.folders import folder_in_memory
-from bettong.harness.processes.forked import ForkServerProcess
+from bettong.harness.processes.fork_servers import ForkServers
 from bettong.harness.spark.lasting_jvm import LastingJvmHost
 from bettong.harness.spark.pool import HostKind
 
@@ -29,10 +29,10 @@ class LocalBackend(Backend):
     def _platform(self, stack: contextlib.ExitStack) -> Platform:
         folder = folder_for(stack)
         modules = (GATEWAY, RECEIVER, SENDER)
-        servers = stack.enter_context(ForkServerProcess(folder / "servers", modules))
+        servers = stack.enter_context(ForkServers(folder / "servers", modules))
         if self.runner == "spark":
             return LocalPlatform(servers)
-        drivers = stack.enter_context(ForkServerProcess(folder / "drivers", (DRIVER_PROCESS,)))
+        drivers = stack.enter_context(ForkServers(folder / "drivers", (DRIVER_PROCESS,)))
         # Disks lose what was not synced by the books, so that memory does as well.
         return LocalPlatform(servers, drivers, folder_in_memory())
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bettong.harness.faults.point import DRIVER
 from bettong.harness.processes.addresses import Addresses
-from bettong.harness.processes.forked import ForkServerProcess
+from bettong.harness.processes.fork_servers import ForkServers
 from bettong.harness.processes.session import Launcher, ProcessSession
 
 
@@ -14,9 +14,9 @@ class LocalPlatform(Addresses):
     """Processes of this machine, each node with a loopback address of its own.
 
     Args:
-        servers: forks all nodes but the driver.
-        drivers: forks the driver. It has Arrow and pandas ready, and a server that was forked with
-            them in memory would take three times as long. None where no driver is forked.
+        servers: fork all nodes but the driver.
+        drivers: fork the driver. They have Arrow and pandas ready, and a server that was forked
+            with them in memory would take three times as long. None where no driver is forked.
         runs: the folder for folders of runs; None for any.
     """
 
@@ -25,8 +25,8 @@ class LocalPlatform(Addresses):
 
     def __init__(
         self,
-        servers: ForkServerProcess,
-        drivers: ForkServerProcess | None = None,
+        servers: ForkServers,
+        drivers: ForkServers | None = None,
         runs: Path | None = None,
     ) -> None:
         super().__init__()

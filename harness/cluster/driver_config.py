@@ -90,9 +90,10 @@ def configure(
         if outputs == "files":
             return load_class(classes.get("sink", FileSink), FileSink)(Path(shared) / name)
         if outputs == "arrow":
-            return ArrowSink(Path(shared) / name)
+            return load_class(classes.get("sink", ArrowSink), ArrowSink)(Path(shared) / name)
         if outputs == "kafka":
-            return KafkaSink(servers["kafka"], f"{topics}.{name}", Path(shared) / name)
+            own = load_class(classes.get("sink", KafkaSink), KafkaSink)
+            return own(servers["kafka"], f"{topics}.{name}", Path(shared) / name)
         found = load_class(classes.get("sink", TcpSink), TcpSink)
         return found(Address.parse(servers["receiver"]), kept_as(app, name), patience=waiting)
 

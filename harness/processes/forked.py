@@ -118,9 +118,14 @@ def await_forks(path: Path) -> None:
 
 
 class ForkServerProcess:
-    """A fork server of our own, at a socket; a context manager."""
+    """A fork server of our own, at a socket; a context manager.
 
-    def __init__(self, path: Path, modules: Sequence[str]) -> None:
+    Args:
+        hash_seed: by which it and all that it forks hash texts, as ``PYTHONHASHSEED`` says it;
+            empty for whichever.
+    """
+
+    def __init__(self, path: Path, modules: Sequence[str], hash_seed: str = "") -> None:
         self._path = path
         if (length := len(os.fsencode(self._path))) > LONGEST_SOCKET_PATH:
             raise UsageError(
@@ -136,7 +141,11 @@ class ForkServerProcess:
         ]
         self._session = ProcessSession(
             subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+                env={**os.environ, **({"PYTHONHASHSEED": hash_seed} if hash_seed else {})},
             )
         )
         self._ready = False

@@ -28,7 +28,7 @@ from bettong.harness.faults.step_ids import StepId
 from bettong.harness.runs.course import BlindError, Course, Limits, StuckError
 from bettong.harness.runs.kept_files import KeptFiles
 from bettong.harness.runs.left_fences import check_fences
-from bettong.harness.runs.left_logs import check_logs, swept_in_the_end
+from bettong.harness.runs.left_logs import check_logs, commits_disturbed, swept_in_the_end
 from bettong.harness.runs.left_notes import check_notes
 from bettong.harness.runs.left_numbers import check_numbers
 from bettong.harness.runs.left_over import left_over
@@ -308,11 +308,12 @@ class Carried:
         noted = {stream: sent[stream] for stream in to_be_noted(scenario.senders, faults)}
         disturbed = power_was_cut or bool(faults)
         swept = set() if power_was_cut else swept_in_the_end(sent, faults)
+        unswept = None if power_was_cut else commits_disturbed(faults)
         is_left = self._asked.again is None
         own = [name for name in scenario.servers if is_left and name not in scenario.classes]
         found = [
             *check_sent(layout, noted),
-            *check_logs(layout, sent, swept=swept, not_started=own),
+            *check_logs(layout, sent, swept=swept, unswept=unswept, not_started=own),
             *check_fences(
                 layout, self.application, scenario.outputs, scenario.classes.get("sink", "")
             ),

@@ -55,8 +55,8 @@ def check_fences(
             continue  # what it had is lost, and who reads it says so
         content = FolderContent.of(folder)
         if (
-            _own_takes(load_class(own, FileSink), content, newest - 1)
-            if own and outputs == "files"
+            _own_takes(load_class(own, _SINKS[outputs]), content, newest - 1)
+            if own and outputs in _SINKS
             else _takes(outputs, content, newest - 1)
         ):
             found.append(
@@ -77,7 +77,7 @@ def _takes(outputs: Outputs, content: FolderContent, epoch: int) -> bool:
         return _TAKES[outputs](copy, epoch)
 
 
-def _own_takes(kind: type[FileSink], content: FolderContent, epoch: int) -> bool:
+def _own_takes(kind: type[FileSink | ArrowSink], content: FolderContent, epoch: int) -> bool:
     """Of a sink that may go by more than what is in its folder, and may refuse in its own way."""
     with content.copied() as copy:
         try:
@@ -113,8 +113,9 @@ def _folder_takes(kind: type[FileSink | ArrowSink]) -> Callable[[Path, int], boo
     return takes
 
 
+_SINKS: Mapping[Outputs, type[FileSink | ArrowSink]] = {"files": FileSink, "arrow": ArrowSink}
+"""What a scenario's own sink is derived from."""
 _TAKES: Mapping[Outputs, Callable[[Path, int], bool]] = {
     "receiver": _ledger_takes,
-    "files": _folder_takes(FileSink),
-    "arrow": _folder_takes(ArrowSink),
+    **{outputs: _folder_takes(kind) for outputs, kind in _SINKS.items()},
 }

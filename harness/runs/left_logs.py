@@ -19,6 +19,7 @@ from bettong.engine.receiver.ledger import Ledger
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.kinds import Storage
+from bettong.harness.faults.step_ids import StepId
 from bettong.harness.runs.folder_content import MOST_KNOWN, FolderContent
 from bettong.lineage.errors import BettongError
 from bettong.lineage.results import Anomaly
@@ -27,6 +28,7 @@ _Log = TypeVar("_Log", Journal, Ledger)
 
 _LAST_SEGMENTS = 2
 """The one that holds the last messages, and an empty one that was begun for more."""
+_COMMIT = "receiver.commit/"
 
 
 def check_logs(
@@ -34,6 +36,7 @@ def check_logs(
     sent: Mapping[str, int],
     *,
     swept: Collection[str] = (),
+    unswept: Collection[int] | None = None,
     not_started: Collection[str] = (),
 ) -> tuple[Anomaly, ...]:
     """A StateDivergence for each stream that the gateway does not have whole and each log that its
@@ -43,6 +46,8 @@ def check_logs(
         layout: of the run, of which every sender and batch has come to its end.
         sent: how many messages each stream has, all of them acknowledged.
         swept: streams whose old segments the last release has had the occasion to remove.
+        unswept: batches whose commit may not have removed the old segments of the receiver; None
+            where that may be any.
         not_started: servers that nobody starts again, so that they cannot say themselves what they
             could not start from. Only such as write what the engine's own do: others may write
             what is theirs alone to read.
@@ -50,7 +55,7 @@ def check_logs(
     damaged: list[Anomaly] = []
     found = (
         *_journals(layout.gateway / "streams", sent, swept, damaged),
-        *_ledgers(layout.receiver, damaged),
+        *_ledgers(layout.receiver, unswept, damaged),
     )
     return (*found, *(a for a in damaged if a.seen["server"] in not_started))
 
@@ -58,10 +63,23 @@ def check_logs(
 def swept_in_the_end(sent: Mapping[str, int], faults: Sequence[Fault]) -> set[str]:
     """Streams whose last release nothing has disturbed: a call to the disk that failed before it is
     no reason to keep what it was to remove."""
-    if not all(isinstance(fault, Storage) and not fault.lasting for fault in faults):
+    if not _fail_once(faults):
         return set()
     hit = {point.step for fault in faults for point in fault.points}
     return {s for s, number in sent.items() if f"gateway.release/{s}/{number - 1}" not in hit}
+
+
+def commits_disturbed(faults: Sequence[Fault]) -> set[int] | None:
+    """The batches amid whose commit a call to the disk has failed; None where more than that may
+    have gone wrong."""
+    if not _fail_once(faults):
+        return None
+    ids = (StepId.parse(point.step) for fault in faults for point in fault.points)
+    return {id.batch for id in ids if id.batch is not None and str(id).startswith(_COMMIT)}
+
+
+def _fail_once(faults: Sequence[Fault]) -> bool:
+    return all(isinstance(fault, Storage) and not fault.lasting for fault in faults)
 
 
 def _journals(
@@ -111,12 +129,26 @@ def _journal(content: FolderContent) -> _Noted | str:
     return _Noted(journal.end, journal.ended, journal.released)
 
 
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What a ledger says to who starts from it.
+
+    Attributes:
+        staged: the batches of which it has rows that are not committed.
+        last: the last that is; -1 without any.
+    """
+
+    staged: tuple[int, ...]
+    last: int
+
+
 @lru_cache(MOST_KNOWN)
-def _staged(content: FolderContent) -> tuple[int, ...] | str:
-    """The batches of which a ledger has rows that are not committed, or why nobody can start from
-    it."""
+def _ledger(content: FolderContent) -> _Kept | str:
+    """What it says, or why nobody can start from it."""
     ledger = _opened(Ledger, content)
-    return ledger if isinstance(ledger, str) else tuple(sorted(ledger.staged))
+    if isinstance(ledger, str):
+        return ledger
+    return _Kept(tuple(sorted(ledger.staged)), ledger.committed.last if ledger.committed else -1)
 
 
 def _opened(kind: Callable[[Path, str], _Log], content: FolderContent) -> _Log | str:
@@ -148,17 +180,27 @@ def _cannot_be_opened(server: str, log: str, said: str) -> Anomaly:
     )
 
 
-def _ledgers(receiver: Path, damaged: list[Anomaly]) -> Iterator[Anomaly]:
+def _ledgers(
+    receiver: Path, unswept: Collection[int] | None, damaged: list[Anomaly]
+) -> Iterator[Anomaly]:
     """Every batch is committed, and an epoch that begins drops what older ones have staged."""
     for folder in _folders(receiver):
-        staged = _staged(FolderContent.of(folder))
-        if isinstance(staged, str):
-            damaged.append(_cannot_be_opened("receiver", folder.name, staged))
-        elif staged:
+        kept = _ledger(FolderContent.of(folder))
+        if isinstance(kept, str):
+            damaged.append(_cannot_be_opened("receiver", folder.name, kept))
+            continue
+        if kept.staged:
             yield leak(
                 f"no rows of {folder.name} that wait for a commit",
-                f"rows of {', '.join(f'batch {batch}' for batch in staged)}",
+                f"rows of {', '.join(f'batch {batch}' for batch in kept.staged)}",
                 f"the receiver keeps rows of {folder.name} that no batch will commit",
+            )
+        segments = len(list(folder.glob("log/segment-*.log")))
+        if unswept is not None and kept.last not in unswept and segments > _LAST_SEGMENTS:
+            yield leak(
+                f"at most {_LAST_SEGMENTS} segments of the log of {folder.name}",
+                f"{segments} segments",
+                f"the receiver keeps segments of {folder.name} that hold committed rows only",
             )
 
 

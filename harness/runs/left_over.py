@@ -5,7 +5,8 @@ What a crash has left is often removed only when the next batch is done. So whil
 fired, only what more than one batch has had the occasion to remove counts; in an undisturbed run
 everything does, and where no more than a call to the disk has failed: whoever is told of that
 removes what it has begun. Where no process was killed, each driver has come to its own end, also
-one that was replaced, and has left nothing that it had begun.
+one that was replaced, and has left nothing that it had begun. And who commits a batch to Arrow
+files drops the rows of all who did not, those of drivers that were killed among them.
 """
 
 from __future__ import annotations
@@ -15,21 +16,24 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from bettong.engine.sinks.arrow import unnamed_rows
 from bettong.engine.state.housekeeping import FOLDER as FILES
 from bettong.engine.state.manifest import read_version, stored
 from bettong.engine.state.planned import all_noted
 from bettong.engine.state.store import LocalStore
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.fault import Fault
-from bettong.harness.faults.kinds import Storage
+from bettong.harness.faults.kinds import PowerCut, Storage
 from bettong.harness.runs.left_logs import leak
 from bettong.lineage.errors import BettongError
-from bettong.lineage.faults import PAUSE
+from bettong.lineage.faults import PARTITION, PAUSE
 from bettong.lineage.results import Anomaly
 
 _UNFINISHED = (".tmp-*", "*.new")
 """Names under which the engine writes what gets its own name when it is whole."""
 _WRITTEN = re.compile(r"/\d+-(?P<batch>\d+)-\d+-(?!merge-)[^/]*\Z")
+_LATE = frozenset({PARTITION, PAUSE})
+"""Kinds of faults by which somebody goes on who was taken for dead."""
 STATE = "state"
 _SHOWN = 5
 
@@ -59,6 +63,8 @@ def left_over(
         found += _unfinished(layout, unfinished, set(map(Storage.left_by, evidence)))
     elif not any(fault.kills or isinstance(fault, Storage) for fault in faults):
         found += _unfinished(layout, _begun(of_drivers))
+    if not any(fault.bound in _LATE or isinstance(fault, PowerCut) for fault in faults):
+        found += _unnamed_rows(layout)
     return tuple(found)
 
 
@@ -93,6 +99,22 @@ def _state(layout: Layout, versions: int) -> Iterator[Anomaly]:
             f"{', '.join(useless[:_SHOWN])} and {len(useless)} such files in all",
             "the driver keeps files of the state that no version names",
         )
+
+
+def _unnamed_rows(layout: Layout) -> Iterator[Anomaly]:
+    """Rows in Arrow files of which no batch is made. Who stages some late, when their batch is
+    committed, may leave them, and so may who loses power before their removal is durable."""
+    for folder in sorted(layout.files.glob("*")):
+        try:
+            unnamed = unnamed_rows(folder)
+        except BettongError:
+            continue  # who reads the rows says so
+        if unnamed:
+            yield leak(
+                "rows that a batch names",
+                f"{', '.join(unnamed[:_SHOWN])} and {len(unnamed)} such files in all",
+                f"the sink {folder.name} keeps rows that no batch names",
+            )
 
 
 def _batch(file: str) -> float:

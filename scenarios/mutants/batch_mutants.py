@@ -71,6 +71,14 @@ MUTANTS: Sequence[Scenario] = (
         "Read the files that the manifest of the batch before names, and no others.",
     ),
     mutant(
+        COUNTING,
+        "state_hashed_by_python",
+        "entities are found by Python's hash of their keys, which is another one in each process",
+        "protocol",
+        "protocols:HashesAsPython",
+        "Hash what outlives a process by a function that is the same everywhere, such as BLAKE2b.",
+    ),
+    mutant(
         WORD_COUNT,
         "replay_noted_early",
         "a replayed batch is noted as done before it is: a second crash loses it",

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bettong.engine.errors import FencedError
+from bettong.engine.sinks.arrow import ArrowSink
 from bettong.engine.sinks.base import Noted
 from bettong.engine.sinks.files import FileSink
 from bettong.engine.sinks.staging import Staging
+from bettong.engine.state.store import LocalStore
 from bettong.engine.steps import step
 
 
@@ -96,3 +98,16 @@ class RecordsEarly(_Records):
             self.record(batch, noted)
             self.write(epoch, batch, winners, noted)
         self._staging.forget(batch)
+
+
+class _NeverRemoves(LocalStore):
+    def remove(self, name: str) -> None:
+        pass
+
+
+class KeepsLosers(ArrowSink):
+    """Names the winners' rows, and leaves those of all others where they are."""
+
+    @property
+    def _store(self) -> LocalStore:
+        return _NeverRemoves(self.directory)

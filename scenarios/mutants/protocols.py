@@ -21,7 +21,7 @@ from bettong.engine.batch.tasks import LevelTask, Moved, ReadTask
 from bettong.engine.endpoints import TcpSink
 from bettong.engine.errors import FencedError
 from bettong.engine.functions import State
-from bettong.engine.keys import bounds
+from bettong.engine.keys import HASH_SPACE, bounds
 from bettong.engine.net.client import Patience
 from bettong.engine.net.errors import ConnectionLostError
 from bettong.engine.sources.base import StreamSource
@@ -328,3 +328,23 @@ class PassesOverFence(BatchProtocol):
     def commit(self, job: Job, manifest: Manifest) -> None:
         with contextlib.suppress(FencedError):
             super().commit(job, manifest)
+
+
+def _own_hashes(keys: Sequence[bytes]) -> list[int]:
+    return [hash(key) % HASH_SPACE for key in keys]
+
+
+class _HashesAsPython(LevelTask):
+    def load(self, state: State, keys: list[bytes], hashes: list[int]) -> pa.Array:
+        files = self.job.base.files_of(state.name, 0, HASH_SPACE)
+        return load_column(state, self._cache(), files, keys, _own_hashes(keys))
+
+    def write(self, change: Changed) -> FileEntry:
+        return super().write(replace(change, hashes=_own_hashes(change.keys)))
+
+
+class HashesAsPython(BatchProtocol):
+    """Looks for an entity by what Python's own function gives for its key, which is another number
+    in each process."""
+
+    level_task = _HashesAsPython

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext, suppress
 from functools import partial
@@ -16,6 +17,7 @@ from bettong.engine.receiver.ledger import Ledger, Part, Staged
 from bettong.engine.receiver.output import Output
 from bettong.engine.receiver.protocol import Commit, Committed
 from bettong.engine.receiver.server import Receiver
+from bettong.engine.storage.log import DamageError
 
 
 class _CommitsAgainLedger(Ledger):
@@ -387,3 +389,22 @@ class TrustsEpochs(Receiver):
     does not refuse an epoch that is over."""
 
     ledger_class = _TrustsEpochsLedger
+
+
+class _ReadsOnce(Output):
+    def verify(self, length: int, checksum: int) -> None:
+        with self._disk.open(self._path) as file:
+            found = file.read(min(1 << 20, length))
+        if zlib.crc32(found) != checksum:
+            raise DamageError(f"{self._path} is damaged before byte {length}")
+        self.length, self.checksum = length, checksum
+
+
+class _ReadsOnceLedger(Ledger):
+    output_class = _ReadsOnce
+
+
+class ReadsOnce(Receiver):
+    """Takes what one read gives for all that there is in its output, and more for damage."""
+
+    ledger_class = _ReadsOnceLedger

@@ -43,12 +43,13 @@ IN_PROCESS_ONLY = frozenset(
         "merged_files_dropped_early",
         "silent_end_forgotten",
         "state_files_unsynced",
+        "state_hashed_by_python",
         "wait_plans_again",
     }
 )
 """On Spark its own log of offsets keeps what a batch takes a second time, state files are of the
-workers' disks, a batch whose messages are released is not done again, and the crashes that show a
-forgotten end, or entities that come back, fire without harm."""
+workers' disks, workers hash alike, a batch whose messages are released is not done again, and the
+crashes that show a forgotten end, or entities that come back, fire without harm."""
 
 
 def entries() -> list[CatalogEntry]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.scenario import Scenario
-from bettong.scenarios.corners import PAST_NINE
-from bettong.scenarios.counting import COUNTING, COUNTING_TWO
+from bettong.scenarios.corners import LARGE, PAST_NINE
+from bettong.scenarios.counting import COUNTING, COUNTING_TO_ARROW, COUNTING_TWO
 from bettong.scenarios.mutants.definition import mutant
 from bettong.scenarios.showcase import DOUBLING
 from bettong.scenarios.word_count import WORD_COUNT, WORD_COUNT_TO_FILES
@@ -187,5 +187,21 @@ MUTANTS: Sequence[Scenario] = (
         "sink",
         "files:RecordsEarly",
         "Make the rows visible by the same atomic step that records them.",
+    ),
+    mutant(
+        COUNTING_TO_ARROW,
+        "sink_keeps_losers",
+        "the sink keeps the rows of drivers that died before they were committed",
+        "sink",
+        "files:KeepsLosers",
+        "Drop what was staged for a batch and not committed, whoever has staged it.",
+    ),
+    mutant(
+        LARGE,
+        "sink_reads_once",
+        "after a restart the sink takes one read of its output for all of it",
+        "receiver",
+        "receivers:ReadsOnce",
+        "Read until all that you know of is there; one read may give less, and is limited.",
     ),
 )

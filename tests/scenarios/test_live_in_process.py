@@ -11,6 +11,9 @@ import pytest
 from bettong.engine.batch.planning import Ends, Planner
 from bettong.engine.batch.protocol import BatchProtocol
 from bettong.engine.batching import BY_NUMBER
+from bettong.engine.state import housekeeping
+from bettong.engine.state.housekeeping import Housekeeper
+from bettong.engine.state.manifest import Manifest
 from bettong.harness.api import run_scenario
 from bettong.harness.backends.local import LocalBackend
 from bettong.harness.faults.schedule import Schedule
@@ -20,7 +23,16 @@ from bettong.harness.scenario import Scenario
 from bettong.harness.search.bounds import SearchBounds
 from bettong.harness.search.trace_lineage import lineage_of
 from bettong.lineage.trace import TraceEvent
-from bettong.scenarios.live import BURST, SCENARIOS, SILENT, STALL, TRICKLE, of_one_key
+from bettong.scenarios.beside import MergingFiles
+from bettong.scenarios.live import (
+    BURST,
+    FEW_VERSIONS,
+    SCENARIOS,
+    SILENT,
+    STALL,
+    TRICKLE,
+    of_one_key,
+)
 
 EXTENDED = Scenario(
     "live_extended",
@@ -115,7 +127,7 @@ def test_it_withstands_faults_while_a_batch_closes(
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda s: s.name)
+@pytest.mark.parametrize("scenario", [TRICKLE, SILENT, BURST, STALL], ids=lambda s: s.name)
 def test_no_crash_loss_or_moment_in_a_batch_breaks_it(
     backend: LocalBackend, tmp_path: Path, scenario: Scenario
 ) -> None:
@@ -144,3 +156,26 @@ def test_who_closes_no_batch_by_time_is_stuck_though_all_comes_out_right(
     with LocalBackend(runner="in-process") as backend:
         seen = run_once(backend, mistaken, Schedule(), tmp_path / "run")
     assert [(a.kind, a.seen) for a in seen.anomalies] == [("Stuck", "no batch was closed by time")]
+
+
+class _KeepsNotes(Housekeeper):
+    def _clean(self, manifest: Manifest) -> None:
+        with pytest.MonkeyPatch.context() as changed:
+            changed.setattr(housekeeping, "remove_before", lambda store, batch: None)
+            super()._clean(manifest)
+
+
+class KeepsNotes(MergingFiles):
+    """Never removes what was noted of a batch."""
+
+    housekeeper = _KeepsNotes
+
+
+def test_notes_of_batches_that_nobody_does_again_are_not_kept_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    mistaken = replace(FEW_VERSIONS, classes={"protocol": f"{Path(__file__).stem}:KeepsNotes"})
+    with LocalBackend(runner="in-process") as backend:
+        seen = run_once(backend, mistaken, Schedule(), tmp_path / "run")
+    assert [(a.kind, a.seen) for a in seen.anomalies] == [("Leak", "notes of batch 0 too")]

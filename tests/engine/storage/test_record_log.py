@@ -225,3 +225,18 @@ def test_a_segment_that_was_not_begun_is_none(
     assert [Owner(SimulatedDisk(image)).records for image in disk.images()] == [wanted]
     owner.append(1, 2, b"in the next one")
     assert Owner(SimulatedDisk(disk.image())).records == [*wanted, (1, 2, b"in the next one")]
+
+
+@pytest.mark.parametrize("operation", ["write", "sync"])
+def test_a_segment_that_was_not_begun_leaves_no_file(operation: str) -> None:
+    """Nobody may begin one again: what was begun for more is not always followed by more."""
+    disk = FailingDisk()
+    owner = Owner(disk, segment_bytes=1)
+    before = disk.names(HOME)
+    disk.fails = (operation,)
+    with pytest.raises(OSError, match="No space"):
+        owner.log.roll_when_full()
+    disk.fails = ()
+    assert disk.names(HOME) == before
+    owner.append(1, 0, b"in the next one")
+    assert Owner(SimulatedDisk(disk.image())).records == owner.records

@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bettong.engine.steps import Instrumentation
+from bettong.harness.processes.fork_servers import ForkServers
 from bettong.harness.processes.forked import Forked, ForkServerProcess
 from bettong.lineage.errors import UsageError
 
@@ -21,25 +23,27 @@ import json, os, sys, time
 if sys.argv[1] == "stay":
     print(json.dumps({"listening": os.environ["NAME"], "session": os.getsid(0)}), flush=True)
     time.sleep(600)
+if sys.argv[1] == "hash":
+    print(hash("a text"), file=sys.stderr)
+    sys.exit(0)
 print("said", file=sys.stderr)
 sys.exit(int(sys.argv[1]))
 """
 
 
 @pytest.fixture(scope="module")
-def fork_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServerProcess]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("fork server")
     (folder / "forked_child.py").write_text(MODULE)
-    before = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = str(folder)
-    try:
-        with ForkServerProcess(folder / "forks", ["json"]) as found:
-            yield found
-    finally:
-        if before is None:
-            del os.environ["PYTHONPATH"]
-        else:
-            os.environ["PYTHONPATH"] = before
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("PYTHONPATH", str(folder), os.pathsep)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def fork_server(home: Path) -> Iterator[ForkServerProcess]:
+    with ForkServerProcess(home / "forks", ["json"]) as found:
+        yield found
 
 
 def test_the_exit_status_is_the_process_s_own(
@@ -62,6 +66,27 @@ def test_a_forked_process_leads_a_session_and_is_killed_with_it(
     ended = session.kill()
     assert (ended.status, ended.processes) == (-signal.SIGKILL, 1)
     assert not psutil.pid_exists(ended.pid)
+
+
+@pytest.mark.parametrize(("set_to", "alike"), [(None, False), ("7", True)])
+def test_a_node_that_was_started_again_hashes_otherwise(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, set_to: str | None, alike: bool
+) -> None:
+    if set_to is None:
+        monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    else:
+        monkeypatch.setenv("PYTHONHASHSEED", set_to)
+    hashes = []
+    with ForkServers(home / f"servers-{set_to}", ["json"]) as servers:
+        for incarnation in (1, 2, 3, 3):
+            env = Instrumentation("run", "driver", incarnation).to_env()
+            log = tmp_path / f"{len(hashes)}"
+            assert servers.start(["forked_child", "hash"], env=env, log=log).wait(60) == 0
+            hashes.append(log.read_text())
+    first, second, third, again = hashes
+    assert (first == second) == alike
+    assert (second == third) == alike
+    assert third == again
 
 
 def test_a_folder_with_too_long_a_path_is_refused(tmp_path: Path) -> None:

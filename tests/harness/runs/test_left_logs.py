@@ -10,10 +10,11 @@ import pytest
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.net.block import Block
 from bettong.engine.receiver.ledger import Ledger
+from bettong.engine.storage.log import RecordLog
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.kinds import Crash, Storage
 from bettong.harness.faults.point import Point
-from bettong.harness.runs.left_logs import check_logs, swept_in_the_end
+from bettong.harness.runs.left_logs import check_logs, commits_disturbed, swept_in_the_end
 
 SENT = {"lines": 3}
 
@@ -98,6 +99,29 @@ def test_rows_that_wait_for_a_commit_are_found_and_those_that_have_it_are_not(
     assert (leak.kind, leak.seen) == ("Leak", "rows of batch 1")
 
 
+def ledger_of(layout: Layout, batches: int) -> None:
+    """Of so many committed batches, with a segment after each."""
+    ledger = Ledger(layout.receiver / "counts", "counts", segment_bytes=1)
+    ledger.open(1)
+    for batch in range(batches):
+        ledger.prepare(1, batch, 0, 0, 0, True, b"")
+        ledger.commit(1, batch, {0: 0})
+    ledger.close()
+
+
+def test_segments_of_a_ledger_that_were_not_dropped_are_found_unless_a_fault_may_have_kept_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger_of(Layout(tmp_path / "right"), 3)
+    assert check_logs(Layout(tmp_path / "right"), {}, unswept=()) == ()
+    monkeypatch.setattr(RecordLog, "drop_before", lambda self, number: None)
+    layout = Layout(tmp_path / "keeps")
+    ledger_of(layout, 3)
+    (leak,) = check_logs(layout, {}, unswept=[1])
+    assert (leak.kind, leak.seen) == ("Leak", "4 segments")
+    assert check_logs(layout, {}, unswept=[2]) == check_logs(layout, {}) == ()
+
+
 def test_a_log_that_cannot_be_read_is_left_to_its_server(tmp_path: Path) -> None:
     layout = Layout(tmp_path)
     journal(layout, 2)
@@ -138,3 +162,13 @@ def test_a_release_after_which_nothing_has_failed_has_removed_what_an_earlier_on
     goes_on = Storage(Point("gateway.release/lines/1"), "EIO", call=3, lasting=True)
     killed = Crash("gateway", Point("gateway.release/lines/1"))
     assert swept_in_the_end(sent, (goes_on,)) == swept_in_the_end(sent, (killed,)) == set()
+
+
+def test_a_commit_amid_which_a_call_has_failed_may_have_removed_nothing() -> None:
+    failed = [
+        Storage(Point(f"receiver.{step}"), "EIO", call=3)
+        for step in ("commit/batch=1", "commit/batch=2/doubled", "prepare/batch=3/p=0/a=0")
+    ]
+    assert commits_disturbed(()) == set()
+    assert commits_disturbed(failed) == {1, 2}
+    assert commits_disturbed([*failed, Crash("receiver", Point("receiver.start"))]) is None

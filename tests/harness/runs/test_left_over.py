@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from bettong.engine.sinks.arrow import ArrowSink
+from bettong.engine.sinks.base import Noted
 from bettong.engine.state.files import FileEntry
 from bettong.engine.state.manifest import Manifest, write_manifest
 from bettong.engine.state.planned import PlannedBatch, note
@@ -25,6 +27,9 @@ FULL, FULL_FROM_THEN_ON = (
     ).faults
     for more in ({}, {"lasting": True})
 )
+CUT = Schedule.from_dict(
+    {"faults": [{"power-cut": {"node": "driver", "before": "batch=1/sink.commit"}}]}
+).faults
 PAUSE = Schedule.from_dict(
     {"faults": [{"pause": {"node": "driver", "from": "batch=1/sink.commit", "replace": True}}]}
 ).faults
@@ -124,6 +129,20 @@ def test_a_driver_that_was_replaced_and_not_killed_leaves_nothing_unfinished(
     assert len(left_over(layout, faults=PAUSE)) == is_of_driver
     assert left_over(layout, faults=[*PAUSE, *CRASH]) == ()
     assert left_over(layout, faults=[*PAUSE, *FULL]) == ()
+
+
+def test_rows_in_arrow_files_that_no_batch_names_are_left_over(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    sink = ArrowSink(layout.files / "sums")
+    for epoch in (1, 2):
+        sink.open("app", epoch, Noted("", ()))
+        sink.prepare(epoch, 0, 0, 0, [], Noted("", ()))
+    (kept,) = left_over(layout, faults=CRASH)
+    assert kept.note == "the sink sums keeps rows that no batch names"
+    assert "2 such files" in str(kept.seen)
+    assert left_over(layout, faults=PAUSE) == left_over(layout, faults=[*CRASH, *CUT]) == ()
+    sink.commit(2, 0, {0: 0}, Noted("", ()))
+    assert left_over(layout, faults=CRASH) == left_over(layout) == ()
 
 
 def test_what_cannot_be_read_is_left_to_who_has_to_read_it(tmp_path: Path) -> None:
