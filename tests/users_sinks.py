@@ -51,6 +51,17 @@ class Several(Mine):
             "checkpointLocation", str(env.workdir / "other")).start()
         return super().write(rows, env)
 
+class OneAfterTheOther(Mine):
+    def write(self, rows, env):
+        first = rows.writeStream.format("noop").trigger(availableNow=True)
+        first.option("checkpointLocation", str(env.workdir / "first")).start().awaitTermination()
+        return super().write(rows, env)
+
+class CatchesUp(OneAfterTheOther):
+    def write(self, rows, env):
+        again = (env.workdir / "rows.jsonl").exists()
+        return super().write(rows, env) if again else Mine.write(self, rows, env)
+
 class Nameless(Mine):
     def read(self, env):
         return [{"value": 1}]

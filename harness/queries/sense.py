@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bettong.harness.queries.raised import cause, remedy
-from bettong.harness.queries.run.job import MANY_QUERIES, NO_QUERY
+from bettong.harness.queries.run.job import NO_QUERY
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.sink.commits import NO_JOURNAL
 from bettong.harness.queries.sink.rows import JUDGED
@@ -24,13 +24,26 @@ class VacuousError(BettongError):
     """The clean run proves nothing. Exit code 3."""
 
 
+def expect_one_query(name: str, run: QueryRun) -> None:
+    """Raises VacuousError where several were started: their steps could not be told apart."""
+    if run.queries > 1:
+        raise VacuousError(
+            f"{name}: it starts {several(run.queries)}: have it start one of them, for instance by "
+            "an argument or a variable, and judge each by itself"
+        )
+
+
+def several(queries: int) -> str:
+    """Why a run in which so many were started is not judged."""
+    return f"{queries} streaming queries, and one is judged at a time"
+
+
 def expect_sense(name: str, run: QueryRun) -> None:
     """Raises VacuousError or UsageError when a run without faults proves nothing."""
+    expect_one_query(name, run)
     for error in run.errors:
         if NO_QUERY in error:
             raise UsageError(f"{name}: {error.partition(': ')[2]}")
-        if MANY_QUERIES in error:
-            raise VacuousError(f"{name}: {cause(error).partition(': ')[2]}")
     if not any(e.step == "batch=0/offsets" for e in run.events):
         why = _failure(run.errors[0]) if run.errors else "no error"
         raise VacuousError(f"{name}: no batch was begun: {why}")

@@ -29,11 +29,7 @@ from bettong.harness.queries.job.lineage import JobWhy
 from bettong.harness.queries.job.loading import load_job
 from bettong.harness.queries.job.numbering import begins_anew
 from bettong.harness.queries.job.oracles import VARIANTS, Clean, OnePerKey
-from bettong.harness.queries.job.query_sense import (
-    expect_an_end,
-    expect_one_query,
-    expect_topics_read,
-)
+from bettong.harness.queries.job.query_sense import expect_an_end, expect_topics_read
 from bettong.harness.queries.job.rules import Row
 from bettong.harness.queries.job.script import expect_hooks, facts_of, load_script
 from bettong.harness.queries.job.script_host import script_environment
@@ -58,6 +54,7 @@ from bettong.harness.queries.sense import (
     changes_in_sight,
     difference,
     expect_empty,
+    expect_one_query,
     expect_sense,
 )
 from bettong.harness.queries.sink.loading import file_of
@@ -446,7 +443,7 @@ class _Check:
         return facts_of(run) if self._request.script is not None else run.facts
 
     def _expect_sense(self, run: QueryRun) -> None:
-        expect_one_query(self._job.name, self._workload.queries(run.facts))
+        expect_one_query(self._job.name, run)
         expect_an_end(self._job.name, self._workload.endless(run.facts))
         expect_topics_read(self._job.name, self._job.inputs.values(), run)
         if isinstance(self._workload, ScriptWorkload):

@@ -10,15 +10,6 @@ from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.sense import VacuousError
 
 
-def expect_one_query(name: str, queries: int) -> None:
-    """Raises VacuousError where there are several: their steps could not be told apart."""
-    if queries > 1:
-        raise VacuousError(
-            f"{name}: it starts {queries} streaming queries, and one is judged at a time: have it "
-            "start one of them, for instance by an argument or a variable, and judge each by itself"
-        )
-
-
 def expect_topics_read(name: str, inputs: Iterable[Input], run: QueryRun) -> None:
     """Raises VacuousError where a query on topics was started and has planned no batch, though
     records are there."""

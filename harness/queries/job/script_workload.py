@@ -13,7 +13,8 @@ from bettong.harness.queries.faults.operations import OperationalEvent
 from bettong.harness.queries.job.feed import LineSender, Sender, TopicSender
 from bettong.harness.queries.job.plan import EMPTY_BATCHES, has_timers
 from bettong.harness.queries.job.script import Lines
-from bettong.harness.queries.job.workload import JobWorkload, checkpoint_of
+from bettong.harness.queries.job.workload import JobWorkload
+from bettong.harness.queries.run.checkpoints import checkpoint_of
 from bettong.harness.queries.script import KAFKA
 from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import TraceEvent
@@ -29,6 +30,8 @@ class ScriptWorkload(JobWorkload):
 
     patience_s: float = _PATIENCE_S
     _idle: threading.Event = field(default_factory=threading.Event)
+    _checkpoints: set[Path] = field(default_factory=set)
+    """Those that have been written to since it was started last."""
     _empty: int = 0
     _has_timers: bool = False
 
@@ -53,6 +56,7 @@ class ScriptWorkload(JobWorkload):
     def starts(self, incarnation: int) -> None:
         """The new process has not told yet that it is idle."""
         self._idle.clear()
+        self._checkpoints.clear()
         self._empty = 0
         super().starts(incarnation)
 
@@ -66,13 +70,14 @@ class ScriptWorkload(JobWorkload):
         """Where the checkpoint is, is learned from the first file of it that is written; a second
         one is another query's, which nothing would feed."""
         if (found := checkpoint_of(event)) is not None:
+            self._checkpoints.add(found)
             self.feed.checkpoint = self.feed.checkpoint or found
         super().observe(event)
         if event.step == PROGRESS and event.phase == "before":
             self._empty = 0 if event.detail["rows"] else self._empty + 1
             self._has_timers |= has_timers(event.detail.get("plan", ""))
         done = event.step == IDLE and self.feed.satisfied
-        if done or self.queries(()) > 1 or self.endless(()):
+        if done or len(self._checkpoints) > 1 or self.endless(()):
             self._idle.set()
 
     def endless(self, facts: Iterable[Mapping[str, Any]]) -> bool:

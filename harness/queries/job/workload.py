@@ -96,9 +96,6 @@ class JobWorkload:
     _state: Path = Path()
     _read: Sequence[TopicSender] = ()
     _crashed: bool = False
-    _checkpoints: set[Path] = field(default_factory=set)
-    """Those that have been written to since it was started last."""
-    _most_queries: int = 1
 
     @property
     def feed(self) -> Feed:
@@ -108,8 +105,6 @@ class JobWorkload:
 
     def begin(self, run: str, state: Path, event: OperationalEvent) -> None:
         """A new run: nothing is fed yet."""
-        self._checkpoints = set()
-        self._most_queries = 1
         folder = state.with_name(f"{run}-{FOLDER}")
         inputs = self.job.inputs
         self._event = event
@@ -157,7 +152,6 @@ class JobWorkload:
     def starts(self, incarnation: int) -> None:
         """Before the first start, and where the query has consumed all that there was, the next
         step is put in place."""
-        self._checkpoints.clear()
         stops = self.variant.stop_after or self._event.at_first.get("batches")
         self.feed.limit = stops if incarnation == 1 else None
         if self._crashed and self._event.more_partitions and not self.added:
@@ -180,22 +174,12 @@ class JobWorkload:
         }
 
     def observe(self, event: TraceEvent) -> None:
-        """The next step follows the record of the batch that consumed the last one. A second
-        checkpoint is another query's, whose steps are called as those of the first one are."""
-        if (found := checkpoint_of(event)) is not None:
-            self._checkpoints.add(found)
-            self._most_queries = max(self._most_queries, len(self._checkpoints))
+        """The next step follows the record of the batch that consumed the last one."""
         crash = self._event.crash
         if crash is not None and crash.is_of(event):
             self._crashed = True
         if event.phase == "after" and StepId.parse(event.step).ends_batch:
             self.feed.advance()
-
-    def queries(self, facts: Iterable[Mapping[str, Any]]) -> int:
-        """How many streaming queries it has had at once, by what its incarnations report, or one
-        after the other, each with a checkpoint."""
-        at_once = (int(each.get("queries", 1)) for each in facts)
-        return max(self._most_queries, *at_once, 1)
 
     def endless(self, facts: Iterable[Mapping[str, Any]]) -> bool:
         """Whether it goes on for ever, by what its incarnations report."""
@@ -213,13 +197,3 @@ class JobWorkload:
         """The run is over."""
         self.feed.close()
         shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def checkpoint_of(event: TraceEvent) -> Path | None:
-    """The checkpoint that a step writes to, where that tells a query: its own file, or a plan."""
-    path = event.detail.get("path")
-    if path is not None and event.step == "metadata":
-        return Path(path).parent
-    if path is not None and StepId.parse(event.step).last == "offsets":
-        return Path(path).parent.parent
-    return None

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 CALL = f"{__name__}:incarnation"
 NO_QUERY = "write(), or build(), must return the query that start() gives"
-MANY_QUERIES = "streaming queries, and one is judged at a time: make a sink of each"
 
 
 class NoQueryError(TypeError):
@@ -31,14 +30,6 @@ class NoQueryError(TypeError):
 
     def __init__(self, found: object) -> None:
         super().__init__(f"{type(found).__name__} was returned, and {NO_QUERY}")
-
-
-class ManyQueriesError(RuntimeError):
-    """Several queries were started: their steps could not be told apart. :data:`MANY_QUERIES` is in
-    its message."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(f"write() starts {number} {MANY_QUERIES}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +68,8 @@ def incarnation(
     ``lines``, ``ahead_s``: as for :func:`aimed`.
 
     Returns ``looked``: the rows that a reader sees before the query is started, or None;
-    ``error``: why the query failed, or None; ``rows``: what a reader sees at the end;
+    ``error``: why the query failed, or None; ``facts``: how many queries there were at once;
+    ``rows``: what a reader sees at the end;
     ``outside``: files that Python changed elsewhere; ``processes``: that its code has started;
     ``in_turn``: whether it has given something to threads that went on one after the other.
     """
@@ -101,7 +93,7 @@ def incarnation(
     if "write" in parts:
         wider = wanted.elsewhere
         with aimed(spark, Path(directory), elsewhere=wider, lines=lines, ahead_s=ahead_s):
-            done["error"] = _write(sink, Input(**source), env)
+            done["error"], done["facts"] = _write(sink, Input(**source), env)
     if "read" in parts:
         done["rows"] = _read(sink, env)
     if "teardown" in parts:
@@ -112,8 +104,9 @@ def incarnation(
     return done
 
 
-def _write(sink: Sink, source: Input, env: Environment) -> str | None:
+def _write(sink: Sink, source: Input, env: Environment) -> tuple[str | None, dict[str, int]]:
     query = None
+    facts: dict[str, int] = {}
     failures = Failures()
     streams = env.spark.streams
     before = {each.runId for each in streams.active}  # one that a crash has left may be ending
@@ -122,19 +115,19 @@ def _write(sink: Sink, source: Input, env: Environment) -> str | None:
         if not hasattr(query, "processAllAvailable"):
             found, query = query, None
             raise NoQueryError(found)
-        started = sum(each.runId not in before for each in streams.active)
-        if started > 1:
-            raise ManyQueriesError(started)
+        facts["queries"] = sum(each.runId not in before for each in streams.active)
+        if facts["queries"] > 1:
+            raise RuntimeError("write() starts more than one streaming query")
         query.processAllAvailable()
     except Exception as e:
-        return failures.in_words(e)
+        return failures.in_words(e), facts
     finally:
         if query is not None:
             query.stop()
         for each in streams.active:
             if each.runId not in before:
                 each.stop()
-    return None
+    return None, facts
 
 
 def _read(sink: Sink, env: Environment, tolerant: bool = False) -> list[dict[str, Any]] | None:

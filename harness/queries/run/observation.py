@@ -9,6 +9,7 @@ from typing import Any
 
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import CrashPoint
+from bettong.harness.queries.run.checkpoints import most_at_a_start
 from bettong.harness.queries.sink.file_steps import CHANGED
 from bettong.harness.queries.sink.ran_lines import RanLine
 from bettong.harness.wire import Recording
@@ -77,6 +78,13 @@ class QueryRun:
         that report their progress, and of what works beside a batch, with what changes
         meanwhile."""
         return sorted(f"{e.phase} {e.step}" for e in self.events if not self._by_chance(e))
+
+    @property
+    def queries(self) -> int:
+        """How many streaming queries one incarnation has started, at once, by what it reports, or
+        one after the other, each with a checkpoint."""
+        at_once = (int(each.get("queries", 1)) for each in self.facts)
+        return max(most_at_a_start(self.events), *at_once, 1)
 
     @property
     def planned_again(self) -> int | None:

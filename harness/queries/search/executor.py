@@ -31,7 +31,7 @@ from bettong.harness.queries.search.confirmation import (
 )
 from bettong.harness.queries.search.free_runners import FreeRunners
 from bettong.harness.queries.search.lineage import Why, tried_again
-from bettong.harness.queries.sense import DATED_ANEW, dated, dated_anew
+from bettong.harness.queries.sense import DATED_ANEW, dated, dated_anew, several
 from bettong.harness.queries.sink.ran_lines import RanLine
 from bettong.harness.queries.sink.rows import Input, judged_fields
 from bettong.lineage.errors import UsageError
@@ -223,6 +223,9 @@ class QueryExecutor:
             outcome, note = "not-injected", cause(run.errors[-1]) if run.errors else ""
         elif verdict.malformed or unread:
             anomalies, outcome, note = (), "unknown", verdict.malformed or unread
+        elif run.queries > 1:
+            note = f"it starts {several(run.queries)}"
+            anomalies, outcome = (), "unknown"
         return Execution(
             schedule,
             outcome,

@@ -198,7 +198,8 @@ def test_a_query_that_fails_by_itself_says_why(environments: SparkEnvironments, 
     ("name", "message"),
     [
         ("Nameless", "record 1 has no id: key None, value {'value': 1}: it must return dicts or"),
-        ("Several", "write() starts 2 streaming queries, and one is judged at a time"),
+        ("Several", "it starts 2 streaming queries, and one is judged at a time"),
+        ("OneAfterTheOther", "it starts 2 streaming queries, and one is judged at a time"),
     ],
 )
 def test_what_keeps_it_from_being_judged_is_said(
@@ -207,6 +208,15 @@ def test_what_keeps_it_from_being_judged_is_said(
     result = check(environments, f"{users}:{name}")
     assert result.verdict == "unknown"
     assert message in result.reason
+
+
+def test_a_query_more_that_only_a_restart_starts_is_no_batch_that_is_planned_again(
+    environments: SparkEnvironments, users: str
+) -> None:
+    only = ("crash(driver, after batch=1/commits)",)
+    result = check(environments, f"{users}:CatchesUp", only=only)
+    assert result.verdict == "unknown"
+    assert "it starts 2 streaming queries, and one is judged at a time" in result.reason
 
 
 def test_a_sink_that_returns_no_query_is_refused(

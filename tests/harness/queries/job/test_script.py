@@ -19,16 +19,15 @@ from bettong.harness.queries.faults.operations import ORDINARY
 from bettong.harness.queries.job.expectation import Facts
 from bettong.harness.queries.job.inputs import Files, Topic
 from bettong.harness.queries.job.plan import EMPTY_BATCHES
-from bettong.harness.queries.job.query_sense import expect_one_query, expect_topics_read
+from bettong.harness.queries.job.query_sense import expect_topics_read
 from bettong.harness.queries.job.script import ScriptJob, expect_hooks, facts_of, load_script
 from bettong.harness.queries.job.script_host import ScriptHost
 from bettong.harness.queries.job.script_workload import ScriptWorkload
-from bettong.harness.queries.job.workload import JobWorkload
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.script import Script
-from bettong.harness.queries.sense import VacuousError
+from bettong.harness.queries.sense import VacuousError, expect_one_query
 from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import TraceEvent, read_trace
 
@@ -76,14 +75,15 @@ def test_a_script_with_two_queries_ends_at_once_and_is_not_judged(
 ) -> None:
     workload, work = begun(job, tmp_path), tmp_path / "run-1" / "work"
     workload.starts(1)
-    for file in ("metadata", "offsets/0"):
-        workload.observe(written(work / "one", file))
+    steps = [written(work / "one", file) for file in ("metadata", "offsets/0")]
+    for step in steps:
+        workload.observe(step)
     assert not workload.finished()
-    expect_one_query(job.name, workload.queries(()))
-    workload.observe(written(work / "other", "offsets/0"))
+    expect_one_query(job.name, QueryRun(events=steps))
+    workload.observe(other := written(work / "other", "offsets/0"))
     assert workload.finished()
     with pytest.raises(VacuousError, match="2 streaming queries, and one is judged at a time"):
-        expect_one_query(job.name, workload.queries(()))
+        expect_one_query(job.name, QueryRun(events=[*steps, other]))
 
 
 def test_a_script_that_never_comes_to_an_end_is_ended(job: ScriptJob, tmp_path: Path) -> None:
@@ -107,16 +107,7 @@ def test_a_script_that_takes_another_checkpoint_when_it_is_started_again_has_one
     for incarnation in (1, 2):
         workload.starts(incarnation)
         workload.observe(written(tmp_path / "run-1" / "work" / str(incarnation)))
-    assert (workload.queries(()), workload.finished()) == (1, False)
-
-
-def test_the_queries_of_a_job_are_counted_in_each_incarnation(job: ScriptJob) -> None:
-    workload = JobWorkload(Target("jobs.py:Mine"), job, {})
-    assert [workload.queries(facts) for facts in ([], [{"queries": 1}], [{}, {"queries": 2}])] == [
-        1,
-        1,
-        2,
-    ]
+    assert not workload.finished()
 
 
 def run_of(*steps: str) -> QueryRun:

@@ -76,6 +76,13 @@ def test_rows_that_are_missing_are_a_violation() -> None:
     assert found.outcome == "violation"
 
 
+def test_a_run_of_several_queries_is_not_judged() -> None:
+    """What one of them has not written, the other one may have."""
+    found, _ = execution(QueryRun(rows=whole().rows[1:], drained=True, facts=[{"queries": 2}]))
+    assert (found.outcome, found.anomalies) == ("unknown", ())
+    assert found.note == "it starts 2 streaming queries, and one is judged at a time"
+
+
 class Asked(Runs):
     """Notes whether crashes were to be SIGKILL."""
 
