@@ -140,7 +140,9 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
         except VacuousError as e:
             return verdict.unknown(masked(str(e)))
         except BudgetSpentError:
-            return verdict.unknown("the budget ended before its clean runs were made")
+            return verdict.unknown(
+                f"the budget ended before its clean runs were made ({request.budget}): give it more"
+            )
 
 
 def _runner(

@@ -20,6 +20,7 @@ from bettong.lineage.trace import TraceEvent
 
 IDLE = "query.idle"
 PROGRESS = "query.progress"
+TERMINATED = "query.terminated"
 _PATIENCE_S = 300.0  # a process that starts Spark itself, on a machine that has other work
 
 
@@ -30,6 +31,8 @@ class ScriptWorkload(JobWorkload):
     patience_s: float = _PATIENCE_S
     _idle: threading.Event = field(default_factory=threading.Event)
     _empty: int = 0
+    _has_ended: bool = False
+    """Whether a query of its process has ended when all was consumed."""
     _has_timers: bool = False
 
     def begin(self, run: str, state: Path, event: OperationalEvent) -> None:
@@ -53,7 +56,7 @@ class ScriptWorkload(JobWorkload):
     def starts(self, incarnation: int) -> None:
         """The new process has not told yet that it is idle."""
         self._idle.clear()
-        self._empty = 0
+        self._empty, self._has_ended = 0, False
         super().starts(incarnation)
 
     def arguments(self, incarnation: int, layout: int, anew: bool) -> Mapping[str, Any]:
@@ -72,6 +75,9 @@ class ScriptWorkload(JobWorkload):
             self._empty = 0 if event.detail["rows"] else self._empty + 1
             self._has_timers |= has_timers(event.detail.get("plan", ""))
         done = event.step == IDLE and self.feed.satisfied
+        if event.step == TERMINATED and event.phase == "before" and self.feed.satisfied:
+            # What it does after a query is done when another one, which finds nothing, has ended.
+            done, self._has_ended = self._has_ended, True
         if done or self.queries(()) > 1 or self.endless(()):
             self._idle.set()
 

@@ -116,7 +116,7 @@ def check_equivalence(
             else:
                 findings.executions.append(execution)
     except BudgetSpentError:
-        findings.complete = False
+        findings.complete, findings.spent = False, True
 
 
 def check_spared(executor: QueryExecutor, findings: Findings) -> None:
@@ -137,7 +137,7 @@ def check_spared(executor: QueryExecutor, findings: Findings) -> None:
         make = executor.side_by_side if more_follows else executor.last_side_by_side
         make([partial(executor.confirmations.expect_no_more_when_killed, x) for x in spared])
     except BudgetSpentError:
-        findings.complete = False
+        findings.complete, findings.spent = False, True
 
 
 def shows_more(execution: Execution, standing: Execution) -> bool:
