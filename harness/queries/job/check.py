@@ -121,7 +121,7 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
                 verdict.subject,
                 name=job.name,
                 own_session=request.script is not None,
-                file=None if request.script else file_of(request.target),
+                file=file_of(request.target),
             )
             deadline = Deadline.after(request.budget.seconds)
             given = {**job.endpoints, **request.endpoints}
