@@ -7,7 +7,6 @@ err.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,7 +22,7 @@ _HASH_SEEDS = ("1", "2")
 
 class ForkServers:
     """Starts a node's incarnations, one after the other, from another fork server than the one
-    before; a context manager. Where ``PYTHONHASHSEED`` is set, all hash as it says.
+    before; a context manager. What ``PYTHONHASHSEED`` says, which tox sets, counts for none of them.
 
     Args:
         path: of their sockets, each with a letter behind it.
@@ -31,10 +30,9 @@ class ForkServers:
     """
 
     def __init__(self, path: Path, modules: Sequence[str]) -> None:
-        own = os.environ.get("PYTHONHASHSEED")
         with ExitStack() as stack:
             self._servers = [
-                stack.enter_context(ForkServerProcess(Path(f"{path}-{seed}"), modules, own or seed))
+                stack.enter_context(ForkServerProcess(Path(f"{path}-{seed}"), modules, seed))
                 for seed in _HASH_SEEDS
             ]
             self._stack = stack.pop_all()

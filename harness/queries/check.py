@@ -107,7 +107,9 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
         except VacuousError as e:
             return verdict.unknown(masked(str(e)))
         except BudgetSpentError:
-            return verdict.unknown("the budget ended before two clean runs were made")
+            return verdict.unknown(
+                f"the budget ended before two clean runs were made ({request.budget}): give it more"
+            )
 
 
 def expect_within(request: Request, source: Input) -> None:
@@ -275,6 +277,7 @@ class _Check:
             try:
                 execution = self._executor.run(schedule)
             except BudgetSpentError:
-                execution = Execution(schedule, "unknown", note="the budget ended before")
+                note = f"the budget ended before ({self._request.budget}): give it more"
+                execution = Execution(schedule, "unknown", note=note)
             found.append((x, execution))
         return found

@@ -50,6 +50,11 @@ class Script:
         fed = [KAFKA for text in self.inputs if "@topic:" in text]
         return tuple(dict.fromkeys([*found, *fed]))
 
+    @property
+    def files(self) -> list[Path]:
+        """Those whose lines it is fed."""
+        return [Path(text.rpartition("@")[0]) for text in self.inputs]
+
     def environment(
         self, work: Path, addresses: Mapping[str, tuple[str, int]]
     ) -> Mapping[str, str]:

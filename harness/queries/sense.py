@@ -204,9 +204,14 @@ def undated(beside: Iterable[str]) -> set[str]:
 
 def _days_named(events: Iterable[TraceEvent], today: datetime) -> set[str]:
     """The days around this one that names of files hold, as they are written there."""
-    paths = {str(e.detail.get("path", "")) for e in events if e.detail.get("op")}
+    return days_in((str(e.detail.get("path", "")) for e in events if e.detail.get("op")), today)
+
+
+def days_in(texts: Iterable[str], today: datetime) -> set[str]:
+    """The days around this one that any of these texts has, as they are written there."""
+    looked_at = set(texts)
     days = {(today + timedelta(days=n)).strftime(f) for n in range(-1, 3) for f in _DAYS}
-    return {day for day in days if any(day in path for path in paths)}
+    return {day for day in days if any(day in text for text in looked_at)}
 
 
 def in_turn(beside: Collection[str]) -> str:

@@ -48,7 +48,8 @@ _MOST_ASKED = 3
 """So many others of one way of failing are shown again, where the first one does not show."""
 _SECOND = (
     "; a second one fires while the first is recovered from, in the first task if in any, at the "
-    "last request that changes something if at any"
+    "last request that changes something if at any, or at the same place of the next batch where "
+    "the driver dies amid files or before Spark records a batch"
 )
 _REACH = {
     "sink": "give the sink `batches` or `batch_rows` that reach them, or check it without them",
@@ -143,11 +144,14 @@ class QueryVerdict:
             guarantee = guarantee_of(kinds | {a.kind for e in missed for a in e.anomalies})
         torn = [seen for e in executions for seen in e.details.get("torn", ())]
         if verdict == "unknown" and missed:
-            reason = _unconfirmed(self.subject.name, missed)
+            reason = _unconfirmed(self.subject.name, missed, self.request)
         else:
             lowered = describe.lowered(len(violations), len(shown))
             doubts = [*unsure, *late]
-            reason = self._reason(guarantee, lowered, doubts, left, disordered, beside, untried)
+            ended = _ended(self.request) if findings.spent else ""
+            reason = self._reason(
+                guarantee, lowered, doubts, left, disordered, beside, untried, ended
+            )
         return self._result(
             verdict,
             reason,
@@ -184,7 +188,8 @@ class QueryVerdict:
         confirm = executor.confirmations.confirm
         with ThreadPoolExecutor(executor.parallel) as pool:
             list(pool.map(confirm, [first for first, *_ in ways]))
-        chosen = [_shown_of(way, executor, violations) for way in ways]
+        standing = [_shown_of(way, executor, violations) for way in ways]
+        chosen = list({e.schedule: e for e in standing}.values())
         confirmed = [confirm(e) for e in chosen]
         found = [(e, self._counterexample(executor, e)) for e in chosen]
         shown = [(e, reported) for e, reported in found if reported is not None]
@@ -248,6 +253,7 @@ class QueryVerdict:
         disordered: bool,
         beside: Collection[str],
         untried: str,
+        ended: str,
     ) -> str:
         level = f"is {guarantee}" if guarantee != "none" else "gives no guarantee"
         reported = f"{self.subject.name} {level}"
@@ -259,24 +265,19 @@ class QueryVerdict:
                 return reported
             if self.request.first and left:
                 return f"{reported}; the search ended with the first, and it may be less"
-            if left:
-                return f"{reported}; the budget ended before all were tried, and it may be less"
+            if ended:
+                return f"{reported}; {ended}: it may be less"
             if beside:
                 return f"{reported}; it may be less: {in_turn(beside)}"
             if unsure:
                 return f"{reported}; {_unclear(unsure)}, and it may be less"
             return f"{reported}; it may be less: {untried}" if untried else reported
-        if beside:
-            return f"{reported} as far as seen; {in_turn(beside)}"
-        if unsure:
-            return f"{reported} as far as seen; {_unclear(unsure)}"
-        if self.request.only:
+        doubt = in_turn(beside) if beside else _unclear(unsure) if unsure else ""
+        if self.request.only and not doubt:
             return f"{reported} as far as this one fault set shows"
-        if left:
-            ended = "the budget ended before all fault sets were tried (the same call goes on)"
-            return f"{reported} as far as seen; {ended}"
-        if untried:
-            return f"{reported} as far as seen; {untried}"
+        doubts = [text for text in (doubt, ended or ("" if doubt else untried)) if text]
+        if doubts:
+            return f"{reported} as far as seen; {'; '.join(doubts)}"
         return f"{reported} under every fault set within the bounds"
 
     def _unreached(self, executor: QueryExecutor) -> list[NeverRan]:
@@ -477,13 +478,21 @@ def _unjudged(execution: Execution) -> str:
     return f"{named(execution.schedule)}: {'; '.join(filter(None, (missing, execution.note)))}"
 
 
-def _unconfirmed(name: str, missed: Sequence[Execution]) -> str:
+def _ended(request: Request) -> str:
+    """That the budget did not last, how large it was, and what to do."""
+    return (
+        f"the budget ended before all fault sets were tried ({request.budget}): give it more, or "
+        "make the same call again, which goes on"
+    )
+
+
+def _unconfirmed(name: str, missed: Sequence[Execution], request: Request) -> str:
     """What was seen, and nobody had the time to show again."""
     seen = ", ".join(sorted({a.kind for e in missed for a in e.anomalies}))
     return (
-        f"{name}: a counterexample was seen and not confirmed, for the budget ended before a "
-        f"SIGKILL could show it again: {'; '.join(named(e.schedule) for e in missed)} ({seen}); "
-        "give it more time"
+        f"{name}: a counterexample was seen and not confirmed, for the budget ended "
+        f"({request.budget}) before a SIGKILL could show it again: "
+        f"{'; '.join(named(e.schedule) for e in missed)} ({seen}); give it more time"
     )
 
 

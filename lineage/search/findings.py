@@ -33,6 +33,7 @@ class Findings:
         minimal: violating schedules of which no proper subset violates, smallest first.
         verdict: the answer; ``reason`` says why in one sentence.
         complete: nothing within the bounds is left to be tried.
+        spent: something is, for the budget ended.
         coverage: what it rests on, in numbers.
         solver_seconds: time that the SAT solver took, out of ``hypotheses_seconds`` for drawing
             up hypotheses, out of ``seconds``.
@@ -44,6 +45,7 @@ class Findings:
     verdict: Verdict = "unknown"
     reason: str = ""
     complete: bool = False
+    spent: bool = False
     coverage: Coverage = field(default_factory=Coverage)
     solver_seconds: float = 0.0
     hypotheses_seconds: float = 0.0

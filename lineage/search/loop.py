@@ -78,6 +78,12 @@ class Budget:
             return self
         return replace(self, ends=monotonic() + self.seconds)
 
+    def __str__(self) -> str:
+        """As it is written on a command line: ``--budget 90s``; empty without a limit."""
+        if self.seconds is not None:
+            return f"--budget {self.seconds:g}s"
+        return "" if self.runs is None else f"--budget {self.runs}"
+
     def spent(self, runs: int) -> bool:
         """Whether so many executions have used it up, or its time is up, which has begun."""
         return (self.runs is not None and runs >= self.runs) or monotonic() >= self.ends
@@ -326,6 +332,7 @@ def _explore(work: _Search, hypotheses: Hypotheses, findings: Findings) -> None:
     findings.minimal = work.minimal()
     blind = [e for e in work.done if e.blind]
     findings.complete = not left and not blind
+    findings.spent = left and not work.has_enough()
     if work.violations:
         findings.conclude("invalid", break_the_goal(findings.minimal))
     elif left:

@@ -118,7 +118,7 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
                 verdict.subject,
                 name=job.name,
                 own_session=request.script is not None,
-                file=None if request.script else file_of(request.target),
+                file=file_of(request.target),
             )
             deadline = Deadline.after(request.budget.seconds)
             given = {**job.endpoints, **request.endpoints}
@@ -137,7 +137,9 @@ def _checked(request: Request, environments: SparkEnvironments, on_event: Handle
         except VacuousError as e:
             return verdict.unknown(masked(str(e)))
         except BudgetSpentError:
-            return verdict.unknown("the budget ended before its clean runs were made")
+            return verdict.unknown(
+                f"the budget ended before its clean runs were made ({request.budget}): give it more"
+            )
 
 
 def _runner(

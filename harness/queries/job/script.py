@@ -156,10 +156,21 @@ def expect_hooks(name: str, run: QueryRun) -> None:
     if not silent:
         return
     why = f" ({cause(run.errors[-1])})" if run.errors else ""
-    if len(silent) == len(_HOOKS) and not why:
+    if len(silent) == len(_HOOKS):
+        if why:
+            raise VacuousError(
+                f"{name}: it ended before a streaming query of it was seen{why}: mend that first; "
+                "its command line comes from --args, its environment variables from --set, and it "
+                f"runs in {Path.cwd()}"
+            )
         raise VacuousError(
             f"{name}: it ended, and no streaming query of it was seen: have it start one and wait "
             f"for it; its own code or configuration must not set {silent[0]}"
+        )
+    if silent == [_HOOKS["/task"]] and not (why or run.drained):
+        raise VacuousError(
+            f"{name}: it ended while its streaming query had just begun: have it wait for what it "
+            "starts: query.awaitTermination()"
         )
     raise VacuousError(
         f"{name}: the hook of {silent[0]} did not report, faults are not injected{why}: the "

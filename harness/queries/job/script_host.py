@@ -24,6 +24,7 @@ from bettong.harness.queries.run.environment import SparkEnvironment, python_pat
 from bettong.harness.queries.run.host import HostPool
 from bettong.harness.queries.script import KAFKA, Script
 from bettong.harness.queries.sink import aiming
+from bettong.harness.queries.sink.ran_lines import noted_in
 from bettong.harness.servers.kafka import kafka_connector
 from bettong.harness.spark import jar
 from bettong.harness.spark.driver import START_S, DriverDiedError, Stack
@@ -100,7 +101,8 @@ class ScriptHost:
             self.home,
             args["elsewhere"],
             args["lines"],
-            ahead_s=args["ahead_s"],
+            noted_in(work.parent),
+            args["ahead_s"],
         )
         session = ProcessSession.start(
             self._command(args, work),

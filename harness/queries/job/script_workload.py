@@ -21,6 +21,7 @@ from bettong.lineage.trace import TraceEvent
 
 IDLE = "query.idle"
 PROGRESS = "query.progress"
+TERMINATED = "query.terminated"
 _PATIENCE_S = 300.0  # a process that starts Spark itself, on a machine that has other work
 
 
@@ -33,6 +34,8 @@ class ScriptWorkload(JobWorkload):
     _checkpoints: set[Path] = field(default_factory=set)
     """Those that have been written to since it was started last."""
     _empty: int = 0
+    _has_ended: bool = False
+    """Whether a query of its process has ended when all was consumed."""
     _has_timers: bool = False
 
     def begin(self, run: str, state: Path, event: OperationalEvent) -> None:
@@ -57,7 +60,7 @@ class ScriptWorkload(JobWorkload):
         """The new process has not told yet that it is idle."""
         self._idle.clear()
         self._checkpoints.clear()
-        self._empty = 0
+        self._empty, self._has_ended = 0, False
         super().starts(incarnation)
 
     def arguments(self, incarnation: int, layout: int, anew: bool) -> Mapping[str, Any]:
@@ -77,6 +80,9 @@ class ScriptWorkload(JobWorkload):
             self._empty = 0 if event.detail["rows"] else self._empty + 1
             self._has_timers |= has_timers(event.detail.get("plan", ""))
         done = event.step == IDLE and self.feed.satisfied
+        if event.step == TERMINATED and event.phase == "before" and self.feed.satisfied:
+            # What it does after a query is done when another one, which finds nothing, has ended.
+            done, self._has_ended = self._has_ended, True
         if done or len(self._checkpoints) > 1 or self.endless(()):
             self._idle.set()
 

@@ -8,6 +8,7 @@ moments something could have gone wrong: that is what the search's hypotheses ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from itertools import groupby, islice
 from typing import Any
@@ -32,7 +33,7 @@ from bettong.harness.queries.faults.kinds import (
     refuses,
     zombie,
 )
-from bettong.harness.queries.faults.operations import CORES, OPERATIONAL_EVENTS
+from bettong.harness.queries.faults.operations import CORES, LATER, OPERATIONAL_EVENTS
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wake import WakeAtStep
 from bettong.harness.queries.faults.wire import (
@@ -55,6 +56,7 @@ from bettong.harness.queries.search.amid_files import (
     amid_replay,
     begun,
 )
+from bettong.harness.queries.search.by_time import goes_by_time
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
 from bettong.harness.queries.sink.file_steps import CHANGED, LOCK, STATEMENTS, WRITE
 from bettong.lineage.faults import CLEAN, FaultSet
@@ -88,6 +90,7 @@ class Why:
         seen: whether what the query keeps is seen; if not, nothing is known of which faults leave
             the same behind, and whether tasks leave anything.
         elsewhere: whether what the query's code changes where it is not seen to be is a step.
+        by_time: whether what is put out may hang on the time at which it is.
         known: the fault sets that some lineage has put up; a search tries all of them, save those
             that contain one that breaks the query.
         times: when each fault fires, in the order of the run in which it could.
@@ -100,6 +103,7 @@ class Why:
         self.equivalence = FaultEquivalence()
         self.seen = True
         self.elsewhere = False
+        self.by_time = False
         self.wire: list[WirePoint] = []
         self.across: list[QueryFault] = []
         self.endpoints: dict[str, int] = {}
@@ -158,15 +162,15 @@ class Why:
 
     def likely(self) -> Iterator[FaultSet]:
         """All single faults: first those of the kinds that most sinks fail of, the ones that break
-        the most before others, then crashes amid what the sink's own code does. Of the rest those
-        after which a driver is started anew are kept apart, so that it starts while others are run.
-        """
+        the most before others, with a replay on another day behind other replays where that may
+        matter, then crashes amid what the sink's own code does. Of the rest those after which a
+        driver is started anew are kept apart, so that it starts while others are run."""
         latest_first = sorted(self._alone, key=lambda x: (-x.batch, -x.time))
         again = [x for x in latest_first if not self._is_hit(x.batch)]
         latest_first = [x for x in latest_first if self._is_hit(x.batch)]
-        ranked = [(x.fault.rank, x) for x in latest_first if x.fault.rank is not None]
+        ranked = [(rank, x) for x in latest_first if (rank := self._rank(x.fault)) is not None]
         likely = [x for _, x in sorted(ranked, key=lambda pair: pair[0])]
-        rest = [x for x in latest_first if x.fault.rank is None]
+        rest = [x for x in latest_first if self._rank(x.fault) is None]
         anew = [x for x in rest if x.fault.loses_executor or x.fault.cores]
         amid = [x for x in rest if x.fault.crashes and _in_own_code(x.fault)]
         others = [*amid, *(x for x in rest if x not in anew and x not in amid)]
@@ -174,6 +178,12 @@ class Why:
             others.insert(min(place * _APART, len(others)), candidate)
         for candidate in (*likely, *others, *again):
             yield frozenset({candidate.fault.id})
+
+    def _rank(self, fault: QueryFault) -> tuple[int, bool] | None:
+        """Its rank, and whether it stands behind the others of this rank."""
+        if fault == LATER and self.by_time:
+            return 0, True
+        return None if fault.rank is None else (fault.rank, False)
 
     def last_amid(self, batch: int) -> Iterator[QueryFault]:
         """The last crash amid what the query's own code does with files in a batch, and the last
@@ -365,6 +375,7 @@ class Why:
         recovery's tasks the first one stands for all."""
         batch = self.window - 1
         if batch not in map(self._batch_of_fault, faults):
+            yield from self._once_more(faults, run)
             return
         ids = frozenset(fault.id for fault in faults)
         for time, crash_point in enumerate(run.crash_points):
@@ -384,13 +395,25 @@ class Why:
                 own = " + ".join(sorted((*ids, on_wire.id)))
                 yield CandidateFault(on_wire, left or own, batch, time)
 
+    def _once_more(self, faults: Sequence[QueryFault], run: QueryRun) -> Iterator[CandidateFault]:
+        """The driver's death where it died in the batch before: what the recovery does once only,
+        and leaves behind, stands in the way of the second one."""
+        following = [in_next_batch(self.clean_crash_points, fault) for fault in faults]
+        if len(following) != 1 or following[0] is None:
+            return
+        batch = self.window - 1
+        for time, crash_point in enumerate(run.crash_points):
+            if crash_point.point == following[0] and crash_point.batch == batch:
+                crash = DriverCrash(crash_point.point)
+                yield CandidateFault(crash, self._left(crash, crash_point, run), batch, time)
+
     def _earlier(self, faults: Sequence[QueryFault], run: QueryRun) -> Iterator[CandidateFault]:
         """What could have gone wrong before the last of these faults fired, so that this one would
         have met a recovery: of that the run shows nothing, and its lineage must not speak for a set
         of both. Such a set is put up once the run of the other one has shown that this fault can
         hit its recovery."""
         own = frozenset(fault.id for fault in faults)
-        hit = {fault.recovers_from for fault in faults}
+        hit = {fault.recovers_from for fault in faults} - {None}
         less = {CLEAN, *(own - {id} for id in own)}
         moments = run.crash_points[: max(map(partial(_fired, run), faults), default=0)]
         found = [
@@ -401,6 +424,7 @@ class Why:
         ]
         on_wire = (x for x in self._alone if x.fault.on_wire and x.fault.crashes)
         found += [x for x in on_wire if found and x.batch == self.window - 1]
+        found += (x for x in self._alone if in_next_batch(self.clean_crash_points, x.fault) in hit)
         for candidate in found:
             id = candidate.fault.id
             if id not in own and any(fewer | {id} in self.known for fewer in less):
@@ -462,6 +486,7 @@ class Why:
         for woken in (across.of_replay, across.of_next):
             self.across += self._of_first(woken)
         self.not_placeable = not_placeable(found.unpinned, run.events, self.window, self.tail)
+        self.by_time = goes_by_time(run, datetime.now().astimezone())
 
     def read_clean(self, run: QueryRun, wire: list[WirePoint]) -> None:
         """Take in the clean run: what may be hit, and whether tasks leave anything."""
@@ -493,6 +518,31 @@ class Why:
     def _held_in(self) -> Sequence[int]:
         """The batches in which a driver stands still, or leaves half of what it writes."""
         return (*self._in_full, *sorted(self.head))
+
+
+def in_next_batch(crash_points: Sequence[CrashPoint], fault: QueryFault) -> Point | None:
+    """Where the driver is in the next batch when it is about to do what it was about to do as it
+    died by this fault, before Spark records a batch or amid what the query's own code does with
+    files: it has done the like as often in that batch by then. None for all other faults, and where
+    there is no such moment."""
+    if not isinstance(fault, DriverCrash) or fault.at.phase != "before":
+        return None
+    at = StepId.parse(fault.at.step)
+    if at.batch is None or not (at.ends_batch or at.file):
+        return None
+    kind = next((_kind_of_moment(x) for x in crash_points if x.point == fault.at), None)
+    alike = [x for x in crash_points if _kind_of_moment(x) == kind]
+    before = [x.point for x in alike if x.batch == at.batch]
+    after = [x.point for x in alike if x.batch == at.batch + 1]
+    place = before.index(fault.at) if fault.at in before else len(after)
+    return next(iter(after[place : place + 1]), None)
+
+
+def _kind_of_moment(crash_point: CrashPoint) -> tuple[object, ...]:
+    """Equal for moments at which different batches do the same."""
+    step = StepId.parse(crash_point.point.step)
+    did = step.file[1] if step.file is not None else step.last
+    return crash_point.on, did, crash_point.point.phase
 
 
 def one_of_many(crash_points: Sequence[CrashPoint]) -> set[int]:

@@ -77,11 +77,14 @@ def log_of(request: Request, seen: bool) -> Path | None:
 
 
 def question_of(request: Request, seen: bool = True) -> str:
-    """Anything that changes the answer is in it, the code that runs are made of too, and whether
-    what the query keeps is seen."""
+    """Anything that changes the answer is in it, the code that runs are made of too, what a script
+    is fed, and whether what the query keeps is seen."""
     code = code_of(request.target)
     options = sorted((*request.options.items(), *request.endpoints.items()))
-    digest = blake2b(repr((options, request.script)).encode(), digest_size=8).hexdigest()
+    asked = blake2b(repr((options, request.script)).encode(), digest_size=8)
+    for file in request.script.files if request.script else ():
+        asked.update(file.read_bytes() if file.is_file() else b"")
+    digest = asked.hexdigest()
     return (
         f"{Path(request.target).name}, code {code}, options {digest}, at most {request.faults} "
         f"faults in {request.window} batches, {request.expect} expected, kills {request.real}, "
@@ -116,7 +119,7 @@ def check_equivalence(
             else:
                 findings.executions.append(execution)
     except BudgetSpentError:
-        findings.complete = False
+        findings.complete, findings.spent = False, True
 
 
 def check_spared(executor: QueryExecutor, findings: Findings) -> None:
@@ -137,7 +140,7 @@ def check_spared(executor: QueryExecutor, findings: Findings) -> None:
         make = executor.side_by_side if more_follows else executor.last_side_by_side
         make([partial(executor.confirmations.expect_no_more_when_killed, x) for x in spared])
     except BudgetSpentError:
-        findings.complete = False
+        findings.complete, findings.spent = False, True
 
 
 def shows_more(execution: Execution, standing: Execution) -> bool:

@@ -15,13 +15,16 @@ from bettong.lineage.user_code import files_in_use
 
 _CODE = (".py", ".sql", ".lua", ".j2", ".avsc", ".proto", ".xml", ".properties", ".env")
 _SETTINGS = (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf")
+_DATA = ".json"
+"""Beside the target it is settings as a rule, in a folder of its own what runs read and write."""
+_NOT_OWN = ("__pycache__", "site-packages", "dist-packages")
 
 
 def code_of(target: str) -> str:
-    """Another digest where the target's file is another one, or any that stands beside it and may
-    be imported or read while it runs, another module of the user's that is in use, a package that
-    is installed, or what a variable of the environment has that any of these files names. Raises
-    UsageError.
+    """Another digest where the target's file is another one, or any that stands beside it, or in a
+    folder there that such a file names, and may be imported or read while it runs, another module
+    of the user's that is in use, a package that is installed, or what a variable of the environment
+    has that any of these files names. Raises UsageError.
     """
     digest = blake2b(digest_size=8)
     file = file_of(target)
@@ -46,7 +49,25 @@ def code_of(target: str) -> str:
 def _beside(file: Path) -> Iterator[Path]:
     """Code, and what code is told by: statements, templates, settings."""
     read = (*_CODE, *_SETTINGS)
-    return (path for path in file.parent.iterdir() if path.name.endswith(read) and path.is_file())
+    named = b""
+    folders = []
+    for path in file.parent.iterdir():
+        if path.name.endswith(read) and path.is_file():
+            yield path
+            named += path.read_bytes() if path.suffix in _CODE else b""
+        elif path.is_dir() and not path.name.startswith("."):
+            folders.append(path)
+    for folder in folders:
+        if os.fsencode(folder.name) in named:
+            yield from _below(folder)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """The same of a folder, such as a package that a script imports: nobody else does so here."""
+    read = (*_CODE, *(suffix for suffix in _SETTINGS if suffix != _DATA))
+    for at, names, files in os.walk(folder):
+        names[:] = [x for x in names if not x.startswith(".") and x not in _NOT_OWN]
+        yield from (Path(at, name) for name in files if name.endswith(read))
 
 
 def _installed() -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bettong.harness.faults.step_ids import CONCURRENT
 from bettong.harness.queries.faults.operations import NEW_CHECKPOINT, NEW_ROWS
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.request import Request
@@ -20,6 +21,7 @@ from bettong.lineage.results import Guarantee, Result
 from bettong.lineage.search.events import Executed
 from bettong.lineage.search.executor import BudgetSpentError, Execution
 from bettong.lineage.search.findings import Findings
+from bettong.lineage.search.loop import Budget
 
 CRASH = "crash(driver, before batch=1/commits)"
 SOURCE = Input()
@@ -129,7 +131,8 @@ def judged_by(run: QueryRun, *, ordered: bool, request: Request, **more: bool) -
     executor = SinkExecutor(runner, SOURCE, ordered, why, expect=request.expect)
     found = executor.run(frozenset({CRASH}))
     clean = Execution(CLEAN, "good")
-    findings = Findings(clean, [clean, found], complete=more.get("complete", True))
+    spent = more.get("spent", False)
+    findings = Findings(clean, [clean, found], complete=not spent, spent=spent)
     findings.minimal = [found.schedule] if found.anomalies else []
     subject = Subject("S", "sink", ordered=ordered)
     return QueryVerdict(request, subject).conclude(executor, findings)
@@ -137,10 +140,26 @@ def judged_by(run: QueryRun, *, ordered: bool, request: Request, **more: bool) -
 
 def test_what_the_budget_left_untried_is_not_said_to_hold() -> None:
     run = QueryRun(rows=ROWS, drained=True)
-    result = judged_by(run, ordered=False, request=Request("s.py:S"), complete=False)
+    asked = Request("s.py:S", budget=Budget.parse("2m"))
+    result = judged_by(run, ordered=False, request=asked, spent=True)
     assert result.verdict == "unknown"
-    assert "as far as seen; the budget ended before all fault sets were tried" in result.reason
+    ended = "the budget ended before all fault sets were tried (--budget 120s): give it more"
+    assert f"as far as seen; {ended}" in result.reason
     assert "every fault set" not in result.reason
+
+
+def test_what_makes_it_unsure_does_not_hide_that_the_budget_ended() -> None:
+    why = Why(2, SOURCE.batches, 1)
+    executor = SinkExecutor(Shows(LOST), SOURCE, False, why)  # type: ignore[arg-type]
+    day = "files are named by the day (2026-11-30"
+    clean = Execution(CLEAN, "good", details={CONCURRENT: [day]})
+    request = Request("s.py:S", budget=Budget.parse("2m"))
+    result = QueryVerdict(request, Subject("S", "sink")).conclude(
+        executor, Findings(clean, [clean], spent=True)
+    )
+    assert result.verdict == "unknown"
+    assert f"{day}): a replay on the next day" in result.reason
+    assert "the budget ended before all fault sets were tried (--budget 120s)" in result.reason
 
 
 def test_a_promised_order_that_is_broken_is_no_pass() -> None:
@@ -166,7 +185,7 @@ def test_an_order_that_nobody_promised_is_not_judged() -> None:
 def test_a_level_that_was_found_in_part_of_the_search_is_said_to_be_the_most(
     complete: bool,
 ) -> None:
-    result = judged_by(LOST, ordered=False, request=Request("s.py:S"), complete=complete)
+    result = judged_by(LOST, ordered=False, request=Request("s.py:S"), spent=not complete)
     assert (result.verdict, result.guarantee) == ("invalid", "at-most-once")
     assert ("it may be less" in result.reason) is not complete
 

@@ -17,6 +17,7 @@ from bettong.harness.cli.check_job_command import command
 from bettong.harness.queries import counterexample
 from bettong.harness.queries.faults.operations import ORDINARY
 from bettong.harness.queries.job.expectation import Facts
+from bettong.harness.queries.job.feed import Feed
 from bettong.harness.queries.job.inputs import Files, Topic
 from bettong.harness.queries.job.plan import EMPTY_BATCHES
 from bettong.harness.queries.job.query_sense import expect_topics_read
@@ -100,6 +101,22 @@ def test_a_script_that_never_comes_to_an_end_is_ended(job: ScriptJob, tmp_path: 
         assert workload.endless(()) is workload.finished() is ends
 
 
+@pytest.mark.parametrize("consumed", [True, False])
+def test_a_script_that_starts_a_query_again_and_again_is_done_when_one_has_found_nothing(
+    job: ScriptJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, consumed: bool
+) -> None:
+    """As with trigger(availableNow=True) in a loop; what follows the last query that found
+    something, such as a report, is not to be cut off."""
+    monkeypatch.setattr(Feed, "satisfied", consumed)
+    workload = begun(job, tmp_path)
+    workload.starts(1)
+    for _ in range(2):
+        assert not workload.finished()
+        workload.observe(TraceEvent("query.terminated", "before", "driver", 1))
+        workload.observe(TraceEvent("query.terminated", "after", "driver", 1))
+    assert workload.finished() is consumed
+
+
 def test_a_script_that_takes_another_checkpoint_when_it_is_started_again_has_one_query(
     job: ScriptJob, tmp_path: Path
 ) -> None:
@@ -125,6 +142,21 @@ def test_a_query_that_ends_by_itself_is_never_idle_and_has_its_hooks() -> None:
 def test_a_script_without_a_query_is_told_so() -> None:
     with pytest.raises(VacuousError, match="no streaming query of it was seen: have it start one"):
         expect_hooks("main.py", run_of())
+
+
+def test_a_script_that_ends_too_early_is_told_why() -> None:
+    """Not that a hook is missing, which nothing has asked for."""
+    usage = "the script ended with 2: main.py: error: the following arguments are required: --env"
+    run = run_of()
+    run.errors = [usage]
+    with pytest.raises(VacuousError, match=r"before a streaming query.*--env.*--args.*--set"):
+        expect_hooks("main.py", run)
+    begun = run_of("query.started", "batch=0/offsets")
+    with pytest.raises(VacuousError, match=r"had just begun: have it wait.*awaitTermination\(\)"):
+        expect_hooks("main.py", begun)
+    begun.drained = True
+    with pytest.raises(VacuousError, match=r"spark\.plugins did not report"):
+        expect_hooks("main.py", begun)
 
 
 def test_a_topic_that_is_read_from_its_end_is_named() -> None:

@@ -13,7 +13,7 @@ from bettong.harness.faults.point import Point
 from bettong.harness.queries import counterexample
 from bettong.harness.queries.faults.crash_points import DURABLE, CrashPoint, crash_points
 from bettong.harness.queries.faults.driver_crash import DriverCrash
-from bettong.harness.queries.faults.operations import OPERATIONAL_EVENTS
+from bettong.harness.queries.faults.operations import LATER, OPERATIONAL_EVENTS
 from bettong.harness.queries.faults.wire import request_digest
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.observation import QueryRun
@@ -131,6 +131,21 @@ def test_singles_begin_with_likely_ones_and_keep_apart_those_that_start_a_driver
     anew = [n for n, id in enumerate(order) if id.startswith(("lost-executor", "crash-and-two"))]
     assert len(anew) == 3
     assert all(later - earlier >= 6 for earlier, later in pairwise(anew))
+
+
+@pytest.mark.parametrize("by_time", [True, False])
+def test_a_replay_on_another_day_comes_early_where_what_is_put_out_goes_by_the_time(
+    by_time: bool,
+) -> None:
+    why = Why(1, 1, 2)
+    seen = run("b")
+    why.read_clean(seen, [])
+    why.by_time = by_time
+    why.lineage([], seen)
+    order = [id for faults in why.likely() for id in faults]
+    first = ["crash(driver, before batch=0/commits)", LATER.id]
+    assert (order[:2] == first) is by_time
+    assert sorted(order) == sorted(set(order))
 
 
 def with_files(*operations: str) -> QueryRun:

@@ -78,6 +78,29 @@ def test_a_script_with_other_variables_is_another_question(sink: Path) -> None:
     assert len(asked) == 2
 
 
+def test_what_a_script_imports_and_is_fed_is_part_of_the_question(tmp_path: Path) -> None:
+    """Nobody here imports it: its packages are those that it names."""
+    main, rows = tmp_path / "main.py", tmp_path / "rows.jsonl"
+    main.write_text("from etl_of_goes_on.steps import sink\n")
+    rows.write_text('{"id": 1}\n')
+    package = tmp_path / "etl_of_goes_on" / "steps"
+    package.mkdir(parents=True)
+    (package / "sink.py").write_text("MODE = 'append'\n")
+    (tmp_path / "another").mkdir()
+    request = Request(f"script:{main}", script=Script(str(main), inputs=(f"{rows}@dir:in",)))
+    asked = [question_of(request)]
+    changes(package / "sink.py")
+    asked.append(question_of(request))
+    rows.write_text('{"id": 1}\n{"id": 2}\n')
+    asked.append(question_of(request))
+    (tmp_path / "another" / "other.py").write_text("")
+    (package / "__pycache__").mkdir()
+    (package / "__pycache__" / "sink.py").touch()
+    (package / "result.json").touch()
+    assert question_of(request) == asked[-1]
+    assert len(set(asked)) == len(asked)
+
+
 def test_a_script_that_is_not_there_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.py: cannot be read"):
         question_of(Request(f"script:{tmp_path / 'none.py'}"))

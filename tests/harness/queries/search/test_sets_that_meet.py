@@ -122,6 +122,61 @@ def test_where_a_batch_is_never_recorded_no_recovery_of_others_is_met(drained: b
     assert not [schedule for schedule in with_it if any("#2" in id for id in schedule)]
 
 
+def of_two_batches(schedule: FaultSet, tidy: bool) -> QueryRun:
+    """Each death of the driver leaves something behind; ``tidy``: until its batch is recorded."""
+    left, incarnation, points = "", 1, list[CrashPoint]()
+    met = Counter[tuple[str, str]]()
+    faults = [parse_fault(id) for id in schedule]
+    steps = [(batch, name, phase) for batch in range(2) for name, phase in _STEPS]
+    while steps:
+        batch, name, phase = steps.pop(0)
+        step = f"batch={batch}/{name}"
+        met[step, phase] += 1
+        point = Point(step, phase, met[step, phase])  # type: ignore[arg-type]
+        points.append(CrashPoint(point, incarnation, f"{left}{step} {phase}", name))
+        if fired := [fault.id for fault in faults if fault.recovers_from == point]:
+            incarnation += 1
+            left += f"{fired}, "
+            if (name, phase) != _STEPS[-1]:
+                steps = [*((batch, *x) for x in _STEPS[1:]), *(x for x in steps if x[0] > batch)]
+        elif tidy and (name, phase) == _STEPS[-1]:
+            left = ""
+    return QueryRun(crash_points=points, drained=True)
+
+
+@pytest.mark.parametrize("tidy", [True, False])
+def test_the_driver_dies_at_the_same_place_of_two_batches_where_the_first_leaves_a_trace(
+    tidy: bool,
+) -> None:
+    """What is put aside to recover from the first one, and stays there, is taken for the second."""
+    why = Why(2, 2, 2)
+
+    def attempt(schedule: FaultSet) -> Execution:
+        faults = [parse_fault(id) for id in sorted(schedule)]
+        lineage = why.lineage(faults, of_two_batches(schedule, tidy))
+        return Execution(schedule, "good", lineage)
+
+    why.read_clean(of_two_batches(frozenset(), tidy), [])
+    findings = loop.search(
+        SideBySide(attempt, lambda: 1),
+        Bounds({}, 2),
+        suggest=why.likely,
+        at_a_time=lambda faults: 3,
+        find_all=True,
+        smallest_first=True,
+    )
+    assert findings.complete
+    both = {
+        frozenset(f"crash(driver, before batch={batch}/{step})" for batch in range(2))
+        for step in ("commits", "sink.file=1.open", "sink.file=2.rename")
+    }
+    tried = {execution.schedule for execution in findings.executions}
+    assert both & tried == (set() if tidy else both)
+    crashes = [{id for id in faults if id.startswith("crash(driver")} for faults in tried]
+    batches = [{id.partition("/")[0][-1] for id in each} for each in crashes]
+    assert batches.count({"0", "1"}) == (0 if tidy else len(both))
+
+
 def test_what_was_put_up_is_known_to_a_search_that_goes_on() -> None:
     before, after = Why(1, 1, 2), Why(1, 1, 2)
     searched(before, 2)
