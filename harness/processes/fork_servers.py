@@ -22,7 +22,7 @@ _HASH_SEEDS = ("1", "2")
 
 class ForkServers:
     """Starts a node's incarnations, one after the other, from another fork server than the one
-    before; a context manager. What ``PYTHONHASHSEED`` says, which tox sets, counts for none of them.
+    before; a context manager. What ``PYTHONHASHSEED`` says, which tox sets, does not count.
 
     Args:
         path: of their sockets, each with a letter behind it.
