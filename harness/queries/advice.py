@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.queries.faults.half_written import HALF_WRITTEN
-from bettong.harness.queries.faults.operations import LATER
+from bettong.harness.queries.faults.operations import LARGER, LATER, LONGER
 from bettong.harness.queries.faults.query_fault import QueryFault
 
 _PLACE = (
@@ -17,6 +17,15 @@ _ZOMBIE = (
     "on the batch or the row's id that stays for good, or by a fencing token that only grows; of "
     "files, give each batch a name of its own, which nobody replaces or takes away (os.link, or a "
     "new folder, fails where it is there)."
+)
+_LONGER = (
+    "Where fewer batches are right, keep and compare a batch's id as a number, for as text 10 "
+    "comes before 9, and look at what is done with every so many batches."
+)
+_LARGER = (
+    "Where smaller batches are right, what is done in pieces of so many rows needs a key or marker "
+    "for each piece, of the same rows in a replay, or one for all when they are there; what is "
+    "read in pages is to be read to the end."
 )
 _DAILY = (
     "This is no fault but every day's work: make the sink take a batch without rows, and a new "
@@ -130,6 +139,10 @@ def advise(
         return _without_faults(kinds)
     if LATER in faults:
         return _LATER
+    if LONGER in faults and "Stuck" not in kinds:
+        return _LONGER
+    if LARGER in faults and "Stuck" not in kinds:
+        return _LARGER
     if layout:
         return _PLACE
     if any(x.mechanism == "zombie" for x in faults):

@@ -14,7 +14,7 @@ from bettong.harness.checkers import guarantee_of, satisfies
 from bettong.harness.faults.step_ids import CONCURRENT
 from bettong.harness.queries import counterexample, describe
 from bettong.harness.queries.advice import advise
-from bettong.harness.queries.faults.operations import OperationalEvent
+from bettong.harness.queries.faults.operations import OperationalEvent, event_of
 from bettong.harness.queries.faults.wire import taken_for_granted
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.search.confirmation import named
@@ -413,12 +413,13 @@ class QueryVerdict:
         ids = tuple(fault.id for fault in faults)
         kinds = frozenset(a.kind for a in execution.anomalies)
         failed, layout = bool(execution.details.get("failed")), confirmation.layout
+        rows = event_of(faults).rows_of(self.subject.rows)
         return Counterexample(
             faults=ids,
             anomalies=of_each_kind(execution.anomalies, _ANOMALIES_SHOWN),
             schedule={"faults": list(ids)},
             replay=counterexample.command(self.request, ids),
-            words=describe.explain(faults, execution.anomalies, self.subject.rows, layout, failed),
+            words=describe.explain(faults, execution.anomalies, rows, layout, failed),
             advice=advise(faults, kinds, layout, failed),
             trace=execution.trace,
         )

@@ -21,6 +21,7 @@ class OperationalEvent(QueryFault):
         name: its id.
         sentence: what happens.
         always: what it changes of the input.
+        at_least: what it makes so large, where the input has less.
         at_first: what it changes of the input of the first incarnation only.
         anew: the checkpoint is lost when all was written.
         new_rows: what is written then are rows that follow all others.
@@ -31,7 +32,8 @@ class OperationalEvent(QueryFault):
         repeat: the step of a job's input that its source sends once more, with the next one.
         more_partitions: the topics that a job reads get one partition more: at the restart or,
             where nothing dies, before step 2.
-        refusable: rows may be missing if the query stands still and says why.
+        refusable: rows may be missing if the query stands still and says why; of batches that are
+            larger, from the first one on.
     """
 
     operational: ClassVar[bool] = True
@@ -39,6 +41,7 @@ class OperationalEvent(QueryFault):
     name: str
     sentence: str
     always: Mapping[str, int] = field(default_factory=dict)
+    at_least: Mapping[str, int] = field(default_factory=dict)
     at_first: Mapping[str, int] = field(default_factory=dict)
     anew: bool = False
     new_rows: bool = False
@@ -53,19 +56,26 @@ class OperationalEvent(QueryFault):
     def input(self, source: Input, incarnation: int) -> Input:
         """The rows of an incarnation."""
         changed = self.at_first if incarnation == 1 else {}
-        return replace(self._always(source), **changed)
+        return replace(self.always_of(source), **changed)
 
     def again(self, source: Input) -> Input:
         """The rows that are written with a new checkpoint."""
-        return replace(self._always(source), first=self._first(source))
+        return replace(self.always_of(source), first=self._first(source))
 
     def expected(self, source: Input) -> Input:
         """All rows that are to be there in the end."""
-        return replace(self._always(source), batches=source.batches + self._first(source))
+        always = self.always_of(source)
+        return replace(always, batches=always.batches + self._first(source))
 
-    def _always(self, source: Input) -> Input:
+    def always_of(self, source: Input) -> Input:
+        """The rows that each incarnation may have, and all but the first one has."""
         odd = {} if self.odd is None else {"odd": self.odd * source.rows + _AMID_BATCH}
-        return replace(source, **self.always, **odd)
+        grown = {name: max(getattr(source, name), n) for name, n in self.at_least.items()}
+        return replace(source, **self.always, **grown, **odd)
+
+    def rows_of(self, rows: int) -> int:
+        """How many rows a batch has that has so many otherwise."""
+        return max(rows, self.at_least.get("rows", 0)) if rows else 0
 
     def _first(self, source: Input) -> int:
         return source.batches if self.new_rows else 0
@@ -96,8 +106,17 @@ class OperationalEvent(QueryFault):
     @property
     def stands_from(self) -> int | None:
         """The batch from which on the query may stand still and say why; None where it may not."""
-        at = self.odd if self.crash is None else StepId.parse(self.crash.step).batch
-        return at if self.refusable else None
+        if not self.refusable:
+            return None
+        if "rows" in self.at_least:
+            return 0
+        return self.odd if self.crash is None else StepId.parse(self.crash.step).batch
+
+    @property
+    def may_stand_first(self) -> bool:
+        """Whether the query may stand still before the driver dies."""
+        at = None if self.crash is None else StepId.parse(self.crash.step).batch
+        return self.stands_from is not None and at is not None and self.stands_from < at
 
     @property
     def mechanism(self) -> str:
@@ -156,6 +175,24 @@ ODD = OperationalEvent(
     odd=2,
     refusable=True,
 )
+LONGER = OperationalEvent(
+    "crash-in-the-eleventh(driver, before batch=10/commits)",
+    "There were 12 batches; the driver died after batch 10 was written, before Spark recorded that "
+    "(commits/10); the query was started again.",
+    at_least={"batches": 12},
+    crash=Point("batch=10/commits"),
+)
+"""What goes by a batch's number as text takes 10 for less than 9."""
+LARGER = OperationalEvent(
+    "crash-and-large-batches(driver, before batch=1/commits)",
+    "Each batch had 1200 rows; the driver died after batch 1 was written, before Spark recorded "
+    "that (commits/1); the query was started again.",
+    always={"batches": 2},
+    at_least={"rows": 1200},
+    crash=_REPLAYED,
+    refusable=True,
+)
+"""More than what many a client or server takes, or gives, at a time: 500, or 1000."""
 CORES = OperationalEvent(
     "crash-and-two-cores(driver, before batch=1/commits)",
     "The driver died after batch 1 was written, before Spark recorded that (commits/1); it was "
@@ -191,7 +228,7 @@ REPLAYED_PARTITIONS = OperationalEvent(
     crash=_REPLAYED,
     more_partitions=True,
 )
-OPERATIONAL_EVENTS = (STOPPED, MORE, LATER, EMPTY, ODD)
+OPERATIONAL_EVENTS = (STOPPED, MORE, LATER, EMPTY, ODD, LONGER, LARGER)
 KNOWN = {
     event.id: event
     for event in (

@@ -486,7 +486,9 @@ class OneRun:
         for crash in self._operational_event.placed:  # it is reported by the event's name
             proof = reported.pop(crash.id, None)
             missing = [id for id in missing if id != crash.id]
-            if proof is None:
+            if proof is None and self._stood_first():
+                reported[self._operational_event.id] = self._took_place()
+            elif proof is None:
                 missing.append(self._operational_event.id)
             else:
                 reported[self._operational_event.id] = proof + self._added()
@@ -506,6 +508,11 @@ class OneRun:
         elif event.id and not event.placed:
             reported[event.id] = self._took_place()
         self._result.evidence, self._result.not_fired = reported, tuple(missing)
+
+    def _stood_first(self) -> bool:
+        """Whether the query has stood still where it may, before the driver was to die."""
+        stood = bool(self._result.errors) and not self._result.drained
+        return stood and self._operational_event.may_stand_first
 
     def _took_place(self) -> str:
         """The proof of an operational event that no fault brings about."""

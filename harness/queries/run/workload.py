@@ -95,7 +95,7 @@ class SinkWorkload:
 
     def drained(self, committed: int, failed: bool) -> bool:
         """Every batch of the source is recorded."""
-        return committed == self.source.batches
+        return committed == self._event.always_of(self.source).batches
 
     def in_vain(self) -> str:
         """The source ends by itself."""

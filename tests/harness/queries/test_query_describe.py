@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,14 @@ from bettong.harness.queries.faults.driver_crash import DriverCrash
 from bettong.harness.queries.faults.failed_step import FailedStep, FailedTask
 from bettong.harness.queries.faults.kinds import parse_fault, refused, refused_once, zombie
 from bettong.harness.queries.faults.lost_executor import LostExecutor
-from bettong.harness.queries.faults.operations import KNOWN, LATER, STOPPED
+from bettong.harness.queries.faults.operations import (
+    KNOWN,
+    LARGER,
+    LATER,
+    LONGER,
+    STOPPED,
+    OperationalEvent,
+)
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wake import at_request
 from bettong.harness.queries.faults.wire_fault import WireFault
@@ -601,3 +608,29 @@ def test_the_source_has_distinct_rows_in_order_by_key() -> None:
     for key in {r["key"] for r in rows}:
         seqs = [r["seq"] for r in rows if r["key"] == key]
         assert seqs == sorted(set(seqs))
+
+
+@pytest.mark.parametrize(
+    ("event", "lost", "shown", "repair"),
+    [
+        (LONGER, range(200, 240), "m/000200 … m/000239 are missing (batch 10, 11)", "as a number"),
+        (LARGER, range(500, 2400), "are missing (batch 0, 1)", "for each piece"),
+    ],
+)
+def test_more_batches_and_larger_ones_are_told_with_their_own_numbers(
+    event: OperationalEvent, lost: Sequence[int], shown: str, repair: str
+) -> None:
+    rows = event.expected(SOURCE)
+    run = QueryRun(rows=[row for row in rows.all() if int(row["id"][2:]) not in lost])
+    run.drained = True
+    anomalies = judge_run(run, rows, ordered=False, stands_from=event.stands_from).anomalies
+    words = describe.explain([event], anomalies, event.rows_of(SOURCE.rows), layout=False)
+    assert shown in words
+    assert repair in advise([event], frozenset(a.kind for a in anomalies), layout=False)
+
+
+def test_a_sink_that_has_more_rows_itself_is_given_those() -> None:
+    large = LARGER.expected(Input(batches=20, rows=5000))
+    assert (large.batches, large.rows, LARGER.rows_of(5000)) == (2, 5000, 5000)
+    assert LONGER.expected(Input(batches=20, rows=5)) == Input(batches=20, rows=5)
+    assert LARGER.rows_of(0) == 0  # of rows that Bettong has not made nothing is known

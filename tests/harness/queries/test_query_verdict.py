@@ -80,6 +80,21 @@ def test_another_one_that_was_shown_again_in_time_stands_for_it() -> None:
     assert [c.faults for c in result.counterexamples] == [tuple(later.schedule)]
 
 
+def test_one_that_stands_for_several_ways_of_failing_is_shown_once() -> None:
+    """A crash and a zombie lose the same, and there was time to show one crash again."""
+    executor = SinkExecutor(EndsInTime(4), SOURCE, False, Why(2, SOURCE.batches, 1))  # type: ignore[arg-type]
+    zombie = "pause(driver, from batch=1/commits until after batch=3/commits)"
+    found = []
+    for id in ("crash(driver, before batch=2/commits)", CRASH, zombie):
+        found.append(executor.run(frozenset({id})))
+        executor.on_event(Executed(found[-1], len(found), from_log=False))
+    clean = Execution(CLEAN, "good")
+    findings = Findings(clean, [clean, *found], minimal=[e.schedule for e in found])
+    result = QueryVerdict(Request("s.py:S"), Subject("S", "sink")).conclude(executor, findings)
+    assert (result.verdict, result.guarantee) == ("invalid", "at-most-once")
+    assert [c.faults for c in result.counterexamples] == [tuple(found[0].schedule)]
+
+
 class SometimesShows:
     """Rows are lost under all faults, and where every crash is a SIGKILL only under this one."""
 

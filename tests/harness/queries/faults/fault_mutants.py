@@ -355,3 +355,37 @@ class UpsertById(SqliteOneTransaction):
     def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
         with db:
             db.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?)", rows)
+
+
+class BatchesAsText(UpsertById):
+    """Skips what is not after the last batch; of its id, which is text, 10 is not after 9."""
+
+    def setup(self, env: Environment) -> None:
+        super().setup(env)
+        with self._connect(env) as db:
+            db.execute("CREATE TABLE done (batch TEXT)")
+        db.close()
+
+    def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
+        (last,) = db.execute("SELECT max(batch) FROM done").fetchone()
+        if last is None or str(batch_id) > last:
+            super().apply(db, batch_id, rows)
+            with db:
+                db.execute("INSERT INTO done VALUES (?)", (str(batch_id),))
+
+
+class OneKeyForAllPieces(SqliteOneTransaction):
+    """At most 500 rows at a time, of which only the first are not known as the batch's."""
+
+    def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
+        for begin in range(0, len(rows), 500):
+            super().apply(db, batch_id, rows[begin : begin + 500])
+
+
+class RefusesMany(UpsertById):
+    """At most 500 rows at a time; more of them are an error."""
+
+    def apply(self, db: sqlite3.Connection, batch_id: int, rows: list[tuple[Any, ...]]) -> None:
+        if len(rows) > 500:
+            raise ValueError("there are too many rows")
+        super().apply(db, batch_id, rows)

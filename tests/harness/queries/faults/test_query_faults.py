@@ -12,6 +12,8 @@ from _pytest.mark.structures import ParameterSet
 from bettong.harness.queries.faults.operations import (
     CORES,
     EMPTY,
+    LARGER,
+    LONGER,
     MORE,
     NEW_CHECKPOINT,
     NEW_ROWS,
@@ -70,6 +72,11 @@ def later(fault: str) -> str:
             f"{MUTANTS}:RefusesOddRows", ODD.id, set(), "of them failed; 2 batches were recorded"
         ),
         nightly(f"{MUTANTS}:UpsertById", ODD.id, set(), "4 batches were recorded"),
+        (f"{MUTANTS}:BatchesAsText", LONGER.id, {"Loss"}, "incarnation 1 ends here"),
+        nightly(f"{FILES}:SqliteOneTransaction", LONGER.id, set(), "incarnation 1 ends here"),
+        (f"{MUTANTS}:OneKeyForAllPieces", LARGER.id, {"Loss"}, "incarnation 1 ends here"),
+        (f"{MUTANTS}:RefusesMany", LARGER.id, set(), "of them failed; 0 batches were recorded"),
+        nightly(f"{FILES}:SqliteOneTransaction", LARGER.id, set(), "incarnation 1 ends here"),
         (f"{FILES}:SqliteInsert", NEW_CHECKPOINT.id, {"Duplicate"}, "started 2 time(s)"),
         nightly(f"{FILES}:SqliteOneTransaction", NEW_CHECKPOINT.id, set(), "started 2 time(s)"),
         (f"{FILES}:SqliteOneTransaction", NEW_ROWS.id, {"Loss"}, "started 2 time(s)"),
