@@ -190,7 +190,7 @@ SLOW: dict[str, tuple[Prepare, Commands]] = {
         [
             (MY_SINK, 1),
             (f"{MY_SINK} {ONLY}", 1),
-            (f"{MY_SINK} --expect at-least-once --out result/", 0),
+            (f"{MY_SINK} --expect at-least-once --out result/", 1),
             ("bettong check-sink format:parquet", 0),
             ("bettong check-sink format:json --option compression=gzip", 0),
         ],
