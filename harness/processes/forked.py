@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO
 
+from bettong.harness.processes.patience import patience
 from bettong.harness.processes.session import ProcessError, ProcessSession
 from bettong.lineage.errors import UsageError
 
@@ -85,7 +86,7 @@ class Forked:
 def connect(path: Path) -> socket.socket:
     """A connection to the fork server that listens there, for one process; raises OSError."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(_START_S)
+    connection.settimeout(patience(_START_S))
     connection.connect(str(path))
     return connection
 
@@ -175,7 +176,7 @@ class ForkServerProcess:
 
     def _connect(self) -> socket.socket:
         with self._lock:
-            if not self._ready and not self._session.first_line(_START_S):
+            if not self._ready and not self._session.first_line(patience(_START_S)):
                 raise ProcessError("the fork server of the servers did not start")
             self._ready = True
         return connect(self._path)

@@ -17,6 +17,7 @@ from typing import ClassVar, TypeVar
 
 import psutil
 
+from bettong.harness.processes.patience import patience
 from bettong.harness.processes.session import (
     guard_folder,
     guard_session,
@@ -148,7 +149,7 @@ class Server(ABC):
             shutil.chown(folder, user)
 
     def _wait_until_ready(self) -> None:
-        deadline = time.monotonic() + self.ready_seconds
+        began = time.monotonic()
         while True:
             try:
                 with socket.create_connection((self.host, self.port), _ANSWER_SECONDS) as sock:
@@ -159,8 +160,8 @@ class Server(ABC):
                 code = self._process.poll()
                 if code is not None:
                     reason = f"ended with status {code}"
-                elif time.monotonic() > deadline:
-                    reason = f"does not answer after {self.ready_seconds:g} s ({e})"
+                elif (waited := time.monotonic() - began) > patience(self.ready_seconds):
+                    reason = f"does not answer after {waited:.0f} s ({e})"
                 else:
                     time.sleep(0.05)
                     continue

@@ -14,7 +14,7 @@ TWICE = {"Duplicate"}
 @pytest.mark.parametrize(
     ("name", "fault", "expected"),
     [
-        ("postgres:OneTransaction", REPLAYED, set()),
+        pytest.param("postgres:OneTransaction", REPLAYED, set(), marks=pytest.mark.slow),
         ("postgres:AskFirst", "pause(driver, before db/INSERT=2)", TWICE),
         pytest.param(
             "postgres:AsynchronousCommit",

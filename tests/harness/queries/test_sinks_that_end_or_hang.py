@@ -115,7 +115,8 @@ def asked(environments: SparkEnvironments, target: str) -> Result:
 
 
 @pytest.mark.parametrize(
-    "name", ["Ends", *(pytest.param(n, marks=pytest.mark.slow) for n in ("EndsInABatch", "Exits"))]
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow) for n in ("Ends", "EndsInABatch", "Exits")],
 )
 def test_a_write_that_ends_the_process_is_no_pass(
     environments: SparkEnvironments, theirs: str, name: str

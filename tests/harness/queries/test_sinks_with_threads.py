@@ -77,7 +77,8 @@ def test_a_crash_between_two_threads_shows_the_one_that_must_not_be_first(
     assert {a.kind for a in result.anomalies} == {"Loss"}
 
 
-@pytest.mark.parametrize("batch", [AS_GIVEN, pytest.param(LAST_FIRST, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", [AS_GIVEN, LAST_FIRST])
 def test_who_waits_for_the_first_before_the_second_is_right_in_either_order(
     environments: SparkEnvironments, tmp_path: Path, batch: int
 ) -> None:

@@ -67,6 +67,7 @@ def test_a_script_that_appends_is_killed_and_writes_its_batch_again(
     assert result.coverage.injected == 1
 
 
+@pytest.mark.slow
 def test_what_a_scripts_function_never_did_is_named(
     environments: SparkEnvironments, tmp_path: Path
 ) -> None:
