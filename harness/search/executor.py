@@ -279,7 +279,7 @@ class ScenarioExecutor:
         counterexample by itself."""
         faults = seen.schedule.faults
         missed = {fault.points[0].step for fault in faults if fault.id in seen.not_fired}
-        unsent = _before_sending(faults, missed)
+        unsent = tuple(_before_sending(fault, missed) for fault in faults)
         candidates = [(unsent, "what was sent had not arrived")] if unsent != faults else []
         up_to_clock = "how often a sender connects is up to the clock"
         candidates += [(sooner, up_to_clock) for sooner in _as_it_connects(seen)]
@@ -384,26 +384,18 @@ class ScenarioExecutor:
             self._beside = ReadingProcess(self._reader)
 
 
-def _before_sending(faults: Sequence[Fault], again: Collection[str]) -> tuple[Fault, ...]:
-    """Faults that kill a node which has sent what is to be sent again: before it has."""
-
-    def unsent(fault: Fault) -> Fault:
-        at = fault.points[0]
-        sent = at.phase == "after" and at.step in again and StepId.parse(at.step).is_push
-        return (
-            (fault.moved(replace(at, phase="before")) or fault) if fault.kills and sent else fault
-        )
-
-    return tuple(map(unsent, faults))
+def _before_sending(fault: Fault, again: Collection[str]) -> Fault:
+    """A fault that kills a node which has sent what is to be sent again: before it has."""
+    at = fault.points[0]
+    sent = at.phase == "after" and at.step in again and StepId.parse(at.step).is_push
+    return (fault.moved(replace(at, phase="before")) or fault) if fault.kills and sent else fault
 
 
 def _as_it_connects(seen: RunRecord) -> list[tuple[Fault, ...]]:
     """The faults of a run with the one at a time that a sender connects which did not come at those
     that did: the last first, and none at which it connects for the first time."""
-    faults, times = (
-        seen.schedule.faults,
-        Counter(e.step for e in seen.events if e.phase == "before"),
-    )
+    faults = seen.schedule.faults
+    times = Counter(event.step for event in seen.events if event.phase == "before")
     found = []
     for place, fault in enumerate(faults):
         at = fault.points[0]

@@ -110,13 +110,18 @@ class OperationalEvent(QueryFault):
             return None
         if "rows" in self.at_least:
             return 0
-        return self.odd if self.crash is None else StepId.parse(self.crash.step).batch
+        return self.odd if self.crash is None else self._dies_in
 
     @property
     def may_stand_first(self) -> bool:
         """Whether the query may stand still before the driver dies."""
-        at = None if self.crash is None else StepId.parse(self.crash.step).batch
-        return self.stands_from is not None and at is not None and self.stands_from < at
+        at, dies_in = self.stands_from, self._dies_in
+        return at is not None and dies_in is not None and at < dies_in
+
+    @property
+    def _dies_in(self) -> int | None:
+        """The batch in which the driver dies, if it does."""
+        return None if self.crash is None else StepId.parse(self.crash.step).batch
 
     @property
     def mechanism(self) -> str:
