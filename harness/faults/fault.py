@@ -54,6 +54,31 @@ class DiskCall(NamedTuple):
     file: str = ""
 
 
+class DiskUse(NamedTuple):
+    """What a thread has done to its disk at a moment, up to its next one.
+
+    Attributes:
+        calls: the operation of each, in order; empty text for one that had failed by itself. None
+            where that is not known, as of a thread that was killed meanwhile.
+        reads: how many files and folders it has opened to read; None likewise.
+    """
+
+    calls: tuple[str, ...] | None = None
+    reads: int | None = None
+
+    def has_call(self, number: int) -> bool:
+        """Whether it may have made so many."""
+        return self.calls is None or number <= len(self.calls)
+
+    def has_sync(self, number: int) -> bool:
+        """Whether it may have synced so often."""
+        return self.calls is None or number <= sum(c.startswith("sync") for c in self.calls)
+
+    def has_read(self, number: int) -> bool:
+        """Whether it may have opened so many to read."""
+        return self.reads is None or number <= self.reads
+
+
 class PowerLoss(NamedTuple):
     """A moment at which a power cut takes something away: an edge of a step of the node, or with
     ``sync`` right before the so-manieth sync within the step; and what it leaves."""
@@ -305,6 +330,10 @@ class Fault(ABC):
     def still_from(self) -> Point | None:
         """The moment before which that does not count; None for none."""
         return None
+
+    def is_among(self, use: DiskUse) -> bool:
+        """Whether the call to the disk that it hits is one of those made at its moment."""
+        return True
 
     def crosses(self, link: str | None) -> bool:
         """Whether what travels on a link meets it while it lasts."""

@@ -6,7 +6,6 @@ import contextlib
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -24,7 +23,14 @@ from bettong.harness.runs.campaign import Campaign
 from bettong.harness.runs.record import RunRecord
 from bettong.harness.search.equivalence import FaultEquivalence, Recovery
 from bettong.harness.search.occurrences import Occurrence, read_occurrences
-from bettong.harness.search.read_run import CleanRun, Moment, ReadRun, RunReader, moments, opaque
+from bettong.harness.search.read_run import (
+    Came,
+    CleanRun,
+    ReadRun,
+    RunReader,
+    opaque,
+    what_came,
+)
 from bettong.harness.search.reading_process import Reading, ReadingProcess
 from bettong.harness.search.recovery import CleanRecords
 from bettong.harness.search.repairs import RepairTurns
@@ -51,9 +57,10 @@ def fingerprint(seen: RunRecord, read: ReadRun) -> str:
     return blake2b(reported.encode(), digest_size=16).hexdigest()
 
 
-def impossible(seen: RunRecord, came: AbstractSet[Moment]) -> tuple[str, ...]:
-    """Planned faults whose moments never came in a good run because another fault had fired:
-    the run is that of the others alone. Empty when a fault failed to fire for any other reason."""
+def impossible(seen: RunRecord, came: Came) -> tuple[str, ...]:
+    """Planned faults whose moments never came in a good run because another fault had fired, or
+    which had fewer calls to the disk for it: the run is that of the others alone. Empty when a
+    fault failed to fire for any other reason."""
     if seen.outcome != "not-injected" or len(seen.not_fired) == len(seen.schedule.faults):
         return ()
     return () if _come(seen, seen.not_fired, came) else seen.not_fired
@@ -93,16 +100,21 @@ def _position(point: Point, taken: Mapping[tuple[str, int], Occurrence]) -> int 
     return None if found is None else found.begun if point.phase == "before" else found.ended
 
 
-def _come(seen: RunRecord, ids: Collection[str], came: AbstractSet[Moment]) -> bool:
-    """Whether the moment of any of these faults is among those that came."""
-    points = (fault.points[0] for fault in seen.schedule.faults if fault.id in ids)
-    return any((point.step, point.occurrence, point.phase) in came for point in points)
+def _come(seen: RunRecord, ids: Collection[str], came: Came) -> bool:
+    """Whether the moment of any of these faults is among those that came, with its call to the
+    disk if it hits one."""
+    for fault in seen.schedule.faults:
+        at = fault.points[0]
+        use = came.get((at.step, at.occurrence, at.phase))
+        if fault.id in ids and use is not None and fault.is_among(use):
+            return True
+    return False
 
 
-_Came = tuple[AbstractSet[Moment], FiringOrder | None]
+_Came = tuple[Came, FiringOrder | None]
 
 
-def _what_came(seen: RunRecord, came: AbstractSet[Moment]) -> _Came:
+def _what_came(seen: RunRecord, came: Came) -> _Came:
     """The moments that came in a run, and the order in which its one fault fired."""
     faults = seen.schedule.faults
     order = FiringOrder.of(faults[0], seen.events) if len(faults) == 1 else None
@@ -268,7 +280,7 @@ class ScenarioExecutor:
         others = frozenset(seen.schedule.ids).difference(never)
         if others not in self._came:  # not run yet, or answered from the log
             alone = self.campaign.run(self.schedule(others))
-            self._came[others] = _what_came(alone, set(moments(read_occurrences(alone.events))))
+            self._came[others] = _what_came(alone, what_came(read_occurrences(alone.events)))
             self.campaign.forget(alone)
         came, _ = self._came[others]
         return _come(seen, never, came)

@@ -28,7 +28,7 @@ from bettong.harness.search.executor import impossible
 from bettong.harness.search.ldfi import question, set_ending
 from bettong.harness.search.leaves import is_within
 from bettong.harness.search.occurrences import Reading, read_occurrences
-from bettong.harness.search.read_run import moments
+from bettong.harness.search.read_run import what_came
 from bettong.harness.search.system import system_of
 from bettong.harness.search.trace_lineage import message_batches
 from bettong.lineage.errors import UsageError
@@ -173,7 +173,7 @@ class _Space:
     def _read(self, seen: RunRecord) -> Shown:
         reading = read_occurrences(seen.events)
         outcome: str = seen.outcome
-        if impossible(seen, set(moments(reading))) or left_nothing(seen, reading):
+        if impossible(seen, what_came(reading)) or left_nothing(seen, reading):
             outcome = "impossible"
         then = tuple(self._then(seen, reading)) if len(seen.schedule.faults) == 1 else ()
         return Shown(frozenset(seen.schedule.ids), outcome, then)

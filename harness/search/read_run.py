@@ -5,12 +5,12 @@ any order, and side by side."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.fault import DiskCall, DiskUse, Fault
 from bettong.harness.faults.point import DRIVER, PointPhase
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.contracts import role_of
@@ -27,12 +27,27 @@ Moment = tuple[str, int, PointPhase]
 """A step, which time it is taken, and whether before or after it."""
 
 
-def moments(reading: Reading) -> Iterator[Moment]:
+Came = Mapping[Moment, DiskUse]
+"""The moments that came in a run, and how the disk was used at them."""
+
+
+def what_came(reading: Reading) -> Came:
     """Those that came in a run."""
+    came: dict[Moment, DiskUse] = {}
     for o in reading.occurrences:
-        yield o.step, o.number, "before"
+        over = o.ended is not None or o.failed is not None
+        came[o.step, o.number, "before"] = _use(o.calls, o.reads) if over else DiskUse()
         if o.ended is not None:
-            yield o.step, o.number, "after"
+            told = o.later_calls or o.later_reads
+            came[o.step, o.number, "after"] = (
+                _use(o.later_calls, o.later_reads) if told else DiskUse()
+            )
+    return came
+
+
+def _use(calls: Sequence[DiskCall], reads: Sequence[str]) -> DiskUse:
+    made = {call.number: call.operation for call in calls}
+    return DiskUse(tuple(made.get(n, "") for n in range(1, max(made, default=0) + 1)), len(reads))
 
 
 _ROLES = {"gateway": "gateway", "receiver": "receiver", "protocol": DRIVER, "sink": DRIVER}
@@ -71,7 +86,7 @@ class ReadRun:
         lineage: why it went as it did, and what it had in place of what the clean run had.
         faults: those that could hit it and not the clean run.
         stand_ins: ids of crashes, each with the one that stands for it.
-        came: the moments that came.
+        came: the moments that came, and how the disk was used at them.
         unread: steps whose causes cannot be known, with why.
         behaviour: equal for runs with the same steps and the same causes.
         recovery: what followed its fault, if it had one alone and that fired.
@@ -82,7 +97,7 @@ class ReadRun:
     lineage: Lineage
     faults: tuple[Fault, ...]
     stand_ins: Mapping[str, str]
-    came: frozenset[Moment]
+    came: Came
     unread: tuple[str, ...]
     behaviour: str
     recovery: Recovery | None
@@ -125,7 +140,7 @@ class RunReader:
                 for id, crash in run.same.items()
                 if id in run.faults and crash.id in run.lineage.faults
             },
-            came=frozenset(moments(run.reading)),
+            came=what_came(run.reading),
             unread=tuple(run.reading.unread),
             behaviour="" if faults else _behaviour(run.reading),
             recovery=self._recovery(faults[0], run) if alone else None,

@@ -9,7 +9,15 @@ from typing import Any, ClassVar
 from bettong.engine.steps import POWER_CUT
 from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
-from bettong.harness.faults.fault import Begun, DiskCall, Go, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.fault import (
+    Begun,
+    DiskCall,
+    DiskUse,
+    Go,
+    Premise,
+    TakenStep,
+    TakenSteps,
+)
 from bettong.harness.faults.node_fault import DeadlyFault
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.wording import amid, ordinal
@@ -61,6 +69,9 @@ class CrashWriting(DeadlyFault):
     @property
     def variety(self) -> str:
         return f"sync {self.sync}"
+
+    def is_among(self, use: DiskUse) -> bool:
+        return use.has_sync(self.sync)
 
     def begin(self, run: RunActuator) -> Begun | None:
         if self.node != run.node:

@@ -10,7 +10,16 @@ from bettong.engine.steps import DISK_STALL
 from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
 from bettong.harness.faults.errors import ScheduleError
-from bettong.harness.faults.fault import Begun, Ended, Fault, Go, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.fault import (
+    Begun,
+    DiskUse,
+    Ended,
+    Fault,
+    Go,
+    Premise,
+    TakenStep,
+    TakenSteps,
+)
 from bettong.harness.faults.point import DRIVER, Point, Topology, span
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.faults.wording import moment, ordinal
@@ -151,6 +160,9 @@ class Pause(Fault):
     @property
     def replaces(self) -> bool:
         return self.replace
+
+    def is_among(self, use: DiskUse) -> bool:
+        return use.has_call(self.call)
 
     def begin(self, run: RunActuator) -> Begun | None:
         if self.call:

@@ -10,7 +10,7 @@ from bettong.engine.steps import POWER_CUT
 from bettong.engine.storage.durability import KEEPS, Keep
 from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
-from bettong.harness.faults.fault import Begun, Go, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.fault import Begun, DiskUse, Go, Premise, TakenStep, TakenSteps
 from bettong.harness.faults.node_fault import DeadlyFault
 from bettong.harness.faults.point import Point, PointPhase, Topology
 from bettong.harness.faults.wording import amid, moment
@@ -103,6 +103,9 @@ durable",
     @property
     def place(self) -> str:
         return f"{self.node}, keep {self.keep}"
+
+    def is_among(self, use: DiskUse) -> bool:
+        return use.has_sync(self.sync)
 
     def begin(self, run: RunActuator) -> Begun | None:
         if self._at_edge:

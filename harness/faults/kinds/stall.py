@@ -9,7 +9,16 @@ from typing import Any, ClassVar
 from bettong.engine.steps import DISK_STALL
 from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
-from bettong.harness.faults.fault import Begun, DiskCall, Fault, Go, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.fault import (
+    Begun,
+    DiskCall,
+    DiskUse,
+    Fault,
+    Go,
+    Premise,
+    TakenStep,
+    TakenSteps,
+)
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.faults.wording import moment, ordinal
@@ -135,6 +144,9 @@ class Stall(Fault):
     @property
     def leaves_step(self) -> bool:
         return True
+
+    def is_among(self, use: DiskUse) -> bool:
+        return use.has_call(self.call)
 
     def begin(self, run: RunActuator) -> Begun | None:
         if self.node != run.node:

@@ -12,7 +12,16 @@ from typing import Any, ClassVar
 from bettong.engine.steps import DISK_FAULT
 from bettong.harness.faults.actuator import RunActuator
 from bettong.harness.faults.entry import Entry
-from bettong.harness.faults.fault import Begun, DiskCall, Fault, Go, Premise, TakenStep, TakenSteps
+from bettong.harness.faults.fault import (
+    Begun,
+    DiskCall,
+    DiskUse,
+    Fault,
+    Go,
+    Premise,
+    TakenStep,
+    TakenSteps,
+)
 from bettong.harness.faults.point import Point, Topology
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.faults.wording import moment, ordinal
@@ -165,6 +174,13 @@ class Storage(Fault):
             return step == self.at.step
         # What a sink does to its files is counted on.
         return (first.batch, first.file[1]) == (again.batch, again.file[1])
+
+    def is_among(self, use: DiskUse) -> bool:
+        if self.read:
+            return use.has_read(self.read)
+        if self.errno != SHORT or use.calls is None:
+            return use.has_call(self.call)
+        return use.calls[self.call - 1 : self.call] == ("append",)
 
     def begin(self, run: RunActuator) -> Begun | None:
         if self.node and self.node != run.node:

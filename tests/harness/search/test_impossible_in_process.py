@@ -128,6 +128,43 @@ def test_what_has_hit_nothing_at_its_moment_is_tried_again(
     assert (seen.outcome, bool(seen.not_fired)) == (outcome, outcome == "not-injected")
 
 
+BEGINS_ANEW = {"crash": {"node": "gateway", "before": "gateway.create/amounts"}}
+STARTS_AGAIN = {"node": "gateway", "before": "gateway.start#2"}
+
+
+@pytest.mark.parametrize(
+    "which",
+    [
+        {"call": 2, "errno": "EIO"},
+        {"call": 2, "errno": "EIO", "done": True},
+        {"call": 1, "errno": "SHORT"},
+        {"read": 9, "errno": "EIO"},
+    ],
+)
+def test_a_call_that_a_step_does_not_make_once_the_other_has_fired_is_impossible(
+    backend: LocalBackend, tmp_path: Path, which: dict[str, object]
+) -> None:
+    scenario = load_scenario("counting")
+    campaign = Campaign(backend, scenario, tmp_path, scenario.messages(), replay=False)
+    refused = {"storage": {**STARTS_AGAIN, **which}}
+    executor, both = ready(campaign, BEGINS_ANEW, refused)
+    seen = executor.run(frozenset(both.ids))
+    assert (seen.outcome, seen.not_fired) == ("good", ())
+    assert seen.details["impossible"] == [both.faults[1].id]
+
+
+def test_a_call_that_is_made_and_not_hit_is_not_injected(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    scenario = load_scenario("counting")
+    campaign = TooLate(backend, scenario, tmp_path, scenario.messages(), replay=False)
+    refused = {"storage": {**STARTS_AGAIN, "call": 1, "errno": "EIO"}}
+    executor, both = ready(campaign, BEGINS_ANEW, refused)
+    campaign.late = 4
+    seen = executor.run(frozenset(both.ids))
+    assert (seen.outcome, seen.details["impossible"]) == ("not-injected", [])
+
+
 LOSES_THE_ANSWER = {"omit-reply": {"link": "driver->receiver", "at": "batch=1/sink.commit"}}
 
 
