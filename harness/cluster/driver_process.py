@@ -12,6 +12,7 @@ import sys
 # Not used here: the runner imports them with its first batch, which takes ten times as long as the
 # batch. A fork server that has this module ready has them ready too.
 import pandas  # noqa: F401
+import pyarrow.pandas_compat  # noqa: F401
 import pyspark.cloudpickle  # noqa: F401
 
 from bettong.engine import steps

@@ -13,9 +13,12 @@ The fork server ends when its standard input does. It has one thread, so that fo
 
 from __future__ import annotations
 
+# Not used here: what a process imports when it first reads its arguments, and names a host.
+import encodings.idna  # noqa: F401
 import gc
 import importlib
 import json
+import locale  # noqa: F401
 import os
 import runpy
 import select
