@@ -39,7 +39,8 @@ class LeafBuilder:
         run: all of the run.
         injected: the faults that had fired so far.
         faults: the harness's faults that leaves name, by id.
-        made: the leaves so far, each with the node whose life it is, if it is one's.
+        made: of the leaves so far the faults that take them away, each with the node whose life it
+            is, if it is one's.
     """
 
     lineage: Lineage
@@ -50,7 +51,7 @@ class LeafBuilder:
     run: TakenSteps
     injected: list[Fault] = field(default_factory=list)
     faults: dict[str, Fault] = field(default_factory=dict)
-    made: list[tuple[str, str]] = field(default_factory=list)
+    made: list[tuple[Sequence[str], str]] = field(default_factory=list)
     _kinds: dict[Premise, list[type[Fault]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -98,7 +99,7 @@ class LeafBuilder:
         folded = [self._standing_for(fault, o) for fault in found]
         id = f"lives({o.node}, {at})" if not folded else ""
         leaf = self._leaf(id or f"no {', no '.join(f.id for f in folded)}", folded, o.node, o)
-        self.made[-1] = leaf, o.node
+        self.made[-1] = self.made[-1][0], o.node
         return leaf
 
     def _against(self, premise: Premise, o: Occurrence) -> list[Fault]:
@@ -117,12 +118,15 @@ class LeafBuilder:
         return is_within(step, self.batch, self.batches)
 
     def _leaf(self, id: str, found: Sequence[Fault], place: str, at: Occurrence) -> str:
-        self.made.append((id, ""))
         if not self.within(at.step):
+            self.made.append(((), ""))
             return self.lineage.leaf(id)
-        self.faults |= {fault.id: fault for fault in found}
+        by_id = {fault.id: fault for fault in found}
+        self.faults |= by_id
+        self.made.append((tuple(by_id), ""))
         named = [
-            BoundedFault(f.id, f.counts_as(self.kinds), place=place, time=at.begun) for f in found
+            BoundedFault(fault_id, f.counts_as(self.kinds), place=place, time=at.begun)
+            for fault_id, f in by_id.items()
         ]
         return self.lineage.leaf(id, named)
 

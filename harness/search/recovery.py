@@ -21,6 +21,7 @@ from bettong.harness.faults.point import DRIVER, Point
 from bettong.harness.runs.contracts import role_of
 from bettong.harness.search.leaves import LeafBuilder
 from bettong.harness.search.occurrences import Occurrence, Reading
+from bettong.harness.search.set_digest import SetDigest
 from bettong.lineage.faults import Fault
 
 Records = Counter[str]
@@ -150,7 +151,7 @@ class Recoveries:
     _more: dict[str, Records] = field(default_factory=dict)
     _there: dict[str, set[str]] = field(default_factory=dict)
     _calm: dict[str, str] = field(default_factory=dict)
-    _matter: dict[str, set[str]] = field(default_factory=dict)
+    _matter: dict[str, SetDigest] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
     _last: dict[str, str] = field(default_factory=dict)
     _changed: set[str] = field(default_factory=set)
@@ -222,22 +223,16 @@ class Recoveries:
         self._seen[node] = len(self.leaves.made)
         lineage = self.leaves.lineage
         injected = {fault.id for fault in self.leaves.injected}
-        faults = {
-            id: None
-            for leaf, lives in made
-            if lives != node
-            for id in lineage.attributes(leaf)["faults"]
-            if id not in injected
-        }
-        before, matter = self._calm.get(node), self._matter.setdefault(node, set())
-        fresh = [id for id in faults if id not in matter]
+        before, matter = self._calm.get(node), self._matter.setdefault(node, SetDigest())
+        fresh = matter.take_in(
+            id for faults, lives in made if lives != node for id in faults if id not in injected
+        )
         if before is not None and not fresh:
             return before
-        matter.update(fresh)
         disk = disk_of(node)
         premises = [before] if before else []
         premises += [self._does_not_matter(lineage.faults[id], disk) for id in fresh]
-        calm = f"calm for {node} {_digest(*sorted(matter))}"
+        calm = f"calm for {node} {matter}"
         lineage.fact(calm, label=f"nothing that matters to the {node} has fired")
         lineage.firing(calm, premises or [lineage.leaf("begun")], "so far")
         self._calm[node] = calm

@@ -27,7 +27,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from hashlib import blake2b
 
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.point import Point, PointPhase
@@ -39,6 +38,7 @@ from bettong.harness.search.occurrences import (
     read_occurrences,
 )
 from bettong.harness.search.recovery import CleanRecords, Recoveries
+from bettong.harness.search.set_digest import SetDigest
 from bettong.harness.search.whole_run import WholeRun
 from bettong.lineage.faults import CLASSIC
 from bettong.lineage.graph import FACT, Lineage
@@ -109,34 +109,13 @@ class RunLineage:
 
 
 @dataclass(slots=True)
-class _Lived:
-    """What an incarnation of a node has lived through.
-
-    Attributes:
-        digest: equal for the same, in whatever order.
-    """
-
-    digest: int = 0
-    _known: set[str] = field(default_factory=set)
-
-    def through(self, *facts: str) -> None:
-        """It has lived through these as well."""
-        for fact in facts:
-            if fact not in self._known:
-                self._known.add(fact)
-                # A sum, so that a long life costs no more at its end than at its beginning.
-                added = int.from_bytes(blake2b(fact.encode(), digest_size=6).digest(), "big")
-                self.digest = (self.digest + added) % (1 << 48)
-
-
-@dataclass(slots=True)
 class _Builder:
     reading: Reading
     events: tuple[TraceEvent, ...]
     leaves: LeafBuilder
     recoveries: Recoveries
     alive: dict[tuple[str, int], str] = field(default_factory=dict)
-    lived: dict[tuple[str, int], _Lived] = field(default_factory=dict)
+    lived: dict[tuple[str, int], SetDigest] = field(default_factory=dict)
     taken: set[tuple[str, int, str]] = field(default_factory=set)
     origin: dict[tuple[str, int], list[str]] = field(default_factory=dict)
 
@@ -230,9 +209,9 @@ class _Builder:
         before = self.alive.get(who)
         origin = [] if before else self.origin.get(who, [])
         premises = [*([before] if before else origin), *disk, leaf]
-        lived = self.lived.setdefault(who, _Lived())
-        lived.through(*origin, *disk, leaf, str(point))
-        fact = f"alive({occurrence.node}.{occurrence.incarnation}, {point}) {lived.digest:012x}"
+        lived = self.lived.setdefault(who, SetDigest())
+        lived.take_in((*origin, *disk, leaf, str(point)))
+        fact = f"alive({occurrence.node}.{occurrence.incarnation}, {point}) {lived}"
         self.lineage.fact(fact, label=f"{occurrence.node} lives, {point}")
         self.lineage.firing(fact, premises, "live on")
         self.alive[who] = fact
