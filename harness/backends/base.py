@@ -197,6 +197,11 @@ class Backend(ABC):
         broker.start()
 
     @abstractmethod
+    def another(self) -> Backend:
+        """One more like this without its workers, not entered, for runs that go on beside those of
+        this one. It is entered after it and left before it, and shares what imports take long."""
+
+    @abstractmethod
     def _platform(self, stack: contextlib.ExitStack) -> Platform:
         """Where the nodes live, to be left with the stack."""
 

@@ -116,7 +116,7 @@ def carry_out(jobs: Sequence[Job], shard: Shard, on_event: Handler = ignore) -> 
         with ExitStack() as stack:
             backend = stack.enter_context(where.backend(workers, kafka))
             beside = [
-                stack.enter_context(where.backend(kafka=kafka))
+                stack.enter_context(backend.another())
                 for _ in range(_further(where, workers, [job for job, _ in group]))
             ]
             for job, label in group:

@@ -28,6 +28,9 @@ class DockerBackend(Backend):
             )
         super().__init__(spares=spares, runner=runner)
 
+    def another(self) -> DockerBackend:
+        return DockerBackend(spares=self._spares, runner=self.runner)
+
     def _platform(self, stack: contextlib.ExitStack) -> Platform:
         client = stack.enter_context(engine())
         return stack.enter_context(DockerPlatform(client, folder_for(stack), SERVERS))
