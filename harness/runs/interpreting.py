@@ -8,6 +8,7 @@ were judged before it.
 
 from __future__ import annotations
 
+import os
 import pickle
 import pkgutil
 import subprocess
@@ -26,6 +27,8 @@ _KEPT = 64
 """Interpretations: most runs of a scenario have the same input."""
 _LATER = timedelta(days=400, hours=5)
 """Another year, month, day, weekday and hour."""
+_HASH_SEED, _OTHER_SEED = "1", "2"
+"""By which texts are hashed at first, and on another day: where tox says it, the same for all."""
 
 
 def interpreted(
@@ -71,6 +74,7 @@ def _fresh(question: Question, ahead: timedelta | None = None) -> Interpretation
     process = subprocess.run(
         [sys.executable, "-m", "bettong.harness.runs.fresh_interpreter"],
         input=pickle.dumps((sys.path, question, ahead)),
+        env={**os.environ, "PYTHONHASHSEED": _HASH_SEED if ahead is None else _OTHER_SEED},
         capture_output=True,
         check=False,
     )

@@ -73,10 +73,9 @@ class LastingJvmHost(DriverHost):
 
     def _start(self) -> Session:
         self._fence = Fence(self.home)
-        seed = os.environ.get("PYTHONHASHSEED")
         # Of workers, which are forked by the first one, Spark wants all hashes to be alike.
-        self._other = self._start_server(_OTHER_FORKS, seed or "random")
-        return self._start_server(DAEMON_FORKS, seed or "0")
+        self._other = self._start_server(_OTHER_FORKS, "1")
+        return self._start_server(DAEMON_FORKS, "0")
 
     def _start_server(self, name: str, hash_seed: str) -> Session:
         module = "bettong.harness.processes.fork_server"

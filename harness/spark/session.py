@@ -133,12 +133,18 @@ class SessionConfig:
     def environment(self, home: Path) -> dict[str, str]:
         """The environment of the driver host: our Python for workers, loopback only."""
         return {
-            **os.environ,
+            **unseeded(),
             "PYSPARK_PYTHON": sys.executable,
             "PYSPARK_DRIVER_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": "127.0.0.1",
             "TMPDIR": str(home),
         }
+
+
+def unseeded() -> dict[str, str]:
+    """The environment of this process but for how Python hashes texts: with that, which tox sets,
+    all drivers would hash alike. Spark says it to its workers itself."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
 
 
 def _write_properties(folder: Path, settings: Mapping[str, str]) -> Path:

@@ -28,7 +28,7 @@ from bettong.harness.queries.sink.ran_lines import noted_in
 from bettong.harness.servers.kafka import kafka_connector
 from bettong.harness.spark import jar
 from bettong.harness.spark.driver import START_S, DriverDiedError, Stack
-from bettong.harness.spark.session import merged
+from bettong.harness.spark.session import merged, unseeded
 
 READ = "bettong.harness.queries.job.host:read_script"
 _OF_PROBES = ("elsewhere", "lines", "ahead_s")
@@ -182,7 +182,7 @@ class ScriptHost:
         self._temporary.mkdir(exist_ok=True)
         configuration = self._configuration(args["settings"], args["ahead_s"])
         return {
-            **os.environ,
+            **unseeded(),
             "JAVA_HOME": str(java_home(self.home, configuration)),
             "SPARK_CONF_DIR": str(configuration),
             "SPARK_LOCAL_IP": "127.0.0.1",

@@ -97,7 +97,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / f"{name}.py").write_text(APPLICATIONS)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
+    monkeypatch.setenv("PYTHONHASHSEED", "7")
     monkeypatch.delitem(sys.modules, name, raising=False)
     return name
 

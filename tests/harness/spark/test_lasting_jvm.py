@@ -43,7 +43,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LastingJvmHost]:
         "local[2,4]", {"spark.python.daemon.module": "bettong.harness.spark.python_daemon"}
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PYTHONHASHSEED", raising=False)  # which tox sets, and it would hold for all
+        patch.setenv("PYTHONHASHSEED", "7")  # as tox does: it is not to hold for all drivers
         host = LastingJvmHost(config, env, imports=["bettong.harness.spark.python_daemon"])
     host.wait_ready()
     yield host

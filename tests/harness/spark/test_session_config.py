@@ -116,3 +116,12 @@ def test_sockets_are_used_where_their_paths_are_short_enough(length: int, fits: 
 )
 def test_why_spark_has_not_started_is_one_line(error: str, log: str, line: str) -> None:
     assert told(error, log) == line
+
+
+def test_how_this_process_hashes_is_nothing_to_its_drivers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PYTHONHASHSEED", "7")
+    monkeypatch.setenv("ITS_OWN", "value")
+    env = SessionConfig().environment(tmp_path)
+    assert ("PYTHONHASHSEED" in env, env["ITS_OWN"]) == (False, "value")
