@@ -94,6 +94,10 @@ class Server(ABC):
     def greet(self, connection: socket.socket) -> None:
         """A handshake of the server's protocol. Raises OSError or ValueError if it is not ready."""
 
+    def pass_time(self, seconds: int) -> bool:
+        """Have it forget what it forgets by itself in so long; whether that was anything."""
+        return False
+
     def start(self: Self) -> Self:
         if self._process is not None:
             raise ServerFailedError(f"{self.name} runs already, pid {self.pid}")

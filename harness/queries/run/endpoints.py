@@ -136,6 +136,12 @@ class EndpointProxies:
                 requests = list(tunnel.session.requests)
                 yield from (each for each in requests if each.order > since and each.waits)
 
+    def pass_time(self, seconds: int) -> bool:
+        """Have our servers forget what they do by themselves in so long; whether that was
+        anything."""
+        forgot = [server.pass_time(seconds) for server in self.servers.values()]
+        return any(forgot)
+
     def server(self, endpoint: str) -> Server:
         """The server of an endpoint, if it is ours."""
         return self.servers[endpoint]

@@ -110,6 +110,7 @@ class OneRun:
         self._result = QueryRun(id=self._id)
         self._ended_at = -1, 0
         self._anew = self._waited = False
+        self._expired: list[dict[str, Any]] = []
         self._operational_event = event_of(faults)
         self._loses = any(fault.loses_executor for fault in faults)
         self._driver = DriverControl(self._state, real, self._cut_links, self._refuse)
@@ -306,6 +307,7 @@ class OneRun:
             if signal == "crashed":
                 self._incarnations.mark_dead(killed=self._real)
                 self._look()
+                self._pass_time()
                 self._start()
             elif signal == "paused":
                 self._start()
@@ -383,9 +385,21 @@ class OneRun:
     def _look(self) -> None:
         """What a reader sees between a crash and the restart; the target may not be there yet."""
         self._injector.heal()
-        looked = self._ask("look").get("looked")
+        looked = self._looked()
         if looked is not None:
             self._result.looks.append((f"restart {self._driver.incarnation}", looked))
+
+    def _looked(self) -> list[dict[str, Any]] | None:
+        found: list[dict[str, Any]] | None = self._ask("look").get("looked")
+        return found
+
+    def _pass_time(self) -> None:
+        """Until the restart: servers may forget what they were told to keep for a while. Rows that
+        are meant to be gone by then are not missed."""
+        ahead_s = self._operational_event.ahead_s
+        if ahead_s and self._proxies.pass_time(ahead_s) and self._result.looks:
+            left = self._looked() or []
+            self._expired += [row for row in self._result.looks[-1][1] if row not in left]
 
     def _start_anew(self) -> None:
         """The query once more, with an empty checkpoint."""
@@ -526,6 +540,7 @@ class OneRun:
 
     def _read_back(self) -> None:
         try:
-            self._result.rows = self._ask("read", "teardown")["rows"]
+            rows = self._ask("read", "teardown")["rows"]
+            self._result.rows = rows + [row for row in self._expired if row not in rows]
         except (DriverDiedError, JobError, TimeoutError) as e:
             self._result.unreadable = str(e) or "it does not return"

@@ -14,7 +14,7 @@ FAILED_TASK = "storage(EIO, after batch=1/stage=0/p=0/a=0/task)"
 
 def seen(environments: SparkEnvironments, name: str, fault: str) -> set[str]:
     """Kinds of anomalies that a fault leads to; what the machine lacks skips the test."""
-    request = Request(f"bettong.scenarios.sinks.{name}", only=(fault,))
+    request = Request(name if "/" in name else f"bettong.scenarios.sinks.{name}", only=(fault,))
     result = check_one(request, environments, print)
     if "skipped" in result.details:
         pytest.skip(f"{name} {result.reason}")

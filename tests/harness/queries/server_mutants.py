@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -17,7 +18,7 @@ from bettong.harness.servers import PostgresServer, RedisServer
 from bettong.scenarios.sinks.http import PostWithKey
 from bettong.scenarios.sinks.kafka import IdempotentProducer
 from bettong.scenarios.sinks.postgres import OnConflict
-from bettong.scenarios.sinks.redis import Push, Set
+from bettong.scenarios.sinks.redis import GuardedPush, Push, Set, _Redis
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -58,6 +59,33 @@ class SwallowingOnceSet(SwallowingSet):
     def _connect(env: Environment) -> Any:
         host, port = env.address("redis")
         return redis.Redis(host, port, socket_timeout=10, retry=Retry(NoBackoff(), 0))
+
+
+class GuardedForAnHour(GuardedPush):
+    """RPUSH and the batch's id in one MULTI, unless that is there; it is kept for an hour."""
+
+    def apply(self, db: Any, batch_id: int, rows: list[dict[str, Any]]) -> None:
+        with db.pipeline() as pipe:
+            pipe.watch(f"applied:{batch_id}")
+            if pipe.exists(f"applied:{batch_id}"):
+                return
+            pipe.multi()
+            pipe.set(f"applied:{batch_id}", 1, ex=3600)
+            if rows:
+                pipe.rpush("rows", *map(json.dumps, rows))
+            pipe.execute()
+
+
+class KeptForAnHour(_Redis):
+    """SET of each row, which is kept for an hour, as whoever reads it wants it."""
+
+    def apply(self, db: Any, batch_id: int, rows: list[dict[str, Any]]) -> None:
+        for row in rows:
+            db.set(f"row:{row['id']}", json.dumps(row), ex=3600)
+
+    def read(self, env: Environment) -> Iterable[Any]:
+        with self._connect(env) as db:
+            return [json.loads(db.get(key)) for key in db.keys("row:*")]
 
 
 class LeavesErrorsInPipeline(Set):

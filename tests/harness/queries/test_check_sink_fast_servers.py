@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from chosen_faults import FAILED_TASK, REPLAYED, seen
 
@@ -9,6 +11,8 @@ from bettong.harness.queries.run.environment import SparkEnvironments
 
 pytestmark = pytest.mark.spark
 TWICE = {"Duplicate"}
+HERE = f"{Path(__file__).parent / 'server_mutants.py'}"
+A_DAY_LATER = "crash-and-later(driver, before batch=1/commits)"
 
 
 @pytest.mark.parametrize(
@@ -42,3 +46,17 @@ def test_the_right_one_holds_and_the_wrong_one_is_found(
         )
     )
     assert seen(environments, name, fault) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("GuardedForAnHour", TWICE),
+        pytest.param("KeptForAnHour", set(), marks=pytest.mark.slow),
+    ],
+)
+def test_what_a_server_keeps_for_an_hour_is_gone_a_day_later(
+    environments: SparkEnvironments, name: str, expected: set[str]
+) -> None:
+    pytest.importorskip("redis")
+    assert seen(environments, f"{HERE}:{name}", A_DAY_LATER) == expected

@@ -215,3 +215,24 @@ def test_kafka_starts_whatever_its_cluster_id_begins_with(monkeypatch: pytest.Mo
             assert started.pid
     except ServerMissingError as e:
         pytest.skip(str(e))
+
+
+def test_redis_forgets_what_is_to_expire_in_the_time_that_passes() -> None:
+    redis = pytest.importorskip("redis")
+    try:
+        server = RedisServer()
+        server.prepare()
+    except ServerMissingError as e:
+        pytest.skip(f"NOT TESTED: {e}")
+    with server, redis.Redis(server.host, server.port, db=3) as db:
+        assert not server.pass_time(3600)
+        db.set(b"an hour\r\n\xff", 1, ex=3600)
+        db.hset("a day", "field", 1)
+        db.expire("a day", 86_400)
+        db.set("for ever", 1)
+        for _ in range(500):
+            db.set(f"an hour {_}", 1, ex=3600)
+        assert server.pass_time(3601)
+        assert sorted(db.keys()) == [b"a day", b"for ever"]
+        assert 86_400 - 3700 < db.ttl("a day") <= 86_400 - 3601
+        assert not server.pass_time(3600)
