@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import secrets
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -15,15 +16,16 @@ from bettong.harness.events import Handler, Preparing, ignore
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.apart import REPLAYED
-from bettong.harness.queries.faults.operations import event_of
+from bettong.harness.queries.faults.operations import LONGER, event_of
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.job.compare import expect_columns
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.envelope import differ, envelope, in_two_runs
 from bettong.harness.queries.job.expectation import Expectation, expectation
 from bettong.harness.queries.job.facts import Facts
+from bettong.harness.queries.job.feed import in_more_steps
 from bettong.harness.queries.job.host import REREAD
-from bettong.harness.queries.job.inputs import Recorded, StepInput, Topic
+from bettong.harness.queries.job.inputs import Input, Recorded, StepInput, Topic
 from bettong.harness.queries.job.judge import Judged
 from bettong.harness.queries.job.lineage import JobWhy
 from bettong.harness.queries.job.loading import load_job
@@ -34,7 +36,13 @@ from bettong.harness.queries.job.rules import Row
 from bettong.harness.queries.job.script import expect_hooks, facts_of, load_script
 from bettong.harness.queries.job.script_host import script_environment
 from bettong.harness.queries.job.script_workload import ScriptWorkload
-from bettong.harness.queries.job.workload import OTHERS, PLAIN, JobWorkload, Variant
+from bettong.harness.queries.job.workload import (
+    MORE_STEPS,
+    OTHERS,
+    PLAIN,
+    JobWorkload,
+    Variant,
+)
 from bettong.harness.queries.judge import SinkVerdict
 from bettong.harness.queries.lanes import Lanes, Links, undisturbed
 from bettong.harness.queries.raised import cause
@@ -217,11 +225,13 @@ class _Check:
         self._cut: tuple[str, ...] = ()
         self._cut_otherwise: Judged | None = None
         self._clean = QueryRun()
+        self._one_asks = threading.Lock()
         self._left: Sequence[Row] = ()
         self._warm = environments(session_settings(job))
         self._why = JobWhy(request.window, 0, request.faults)
         self._why.repeats = isinstance(job.oracle, OnePerKey)
         self._why.fed = any(isinstance(x, StepInput) for x in job.inputs.values())
+        self._why.divisible = any(map(_divisible, job.inputs.values()))
         self._why.topics = any(isinstance(x, StepInput) and x.on_topic for x in job.inputs.values())
         self._why.own_session = request.script is not None
         self._executor = QueryExecutor(
@@ -241,8 +251,27 @@ class _Check:
         otherwise = self._cut_otherwise is not None and run.cut != self._cut
         judged = (self._cut_otherwise if otherwise else None) or self._judged
         event = event_of(faults)
+        if event is LONGER:
+            judged = self._of_more_steps()
         judged = judged.fed_again() if event.repeat is not None else judged
         return judged.run(run, may_stand=event.stands_from is not None)
+
+    def _of_more_steps(self) -> Judged:
+        """What is right where the same rows come in more steps: as before. Only where it may hang
+        on how they are cut, it is as in a run without a fault that cuts them so."""
+        with self._one_asks:
+            if self._more_steps is None:
+                assert self._judged is not None
+                as_before = self._cut_otherwise or self._judged
+                run = self._run_of(MORE_STEPS)
+                wrong = {a.kind for a in as_before.run(run).anomalies}
+                # What is the same only within a batch is there more often in smaller ones.
+                if run.drained and wrong and (self._hangs_on_cut or wrong == {"Duplicate"}):
+                    found = envelope(self._job.compare, {MORE_STEPS.name: run.rows})
+                    self._more_steps = as_before.cut_otherwise(found, [run.rows])
+                else:
+                    self._more_steps = as_before
+        return self._more_steps
 
     def result(self) -> Result:
         """The verdict. Raises VacuousError, UsageError, SinkError."""
@@ -341,6 +370,9 @@ class _Check:
         # change it: a step is a batch, and who is started again has to come to the same.
         strict = {name: found for name, found in rows.items() if name not in _TOLD_ONLY}
         judging, self._judged = self._expect(run, facts, strict, rows, found.varying)
+        merged = rows.get(OTHERS["merged"].name)
+        otherwise = merged is None or bool(self._judged.difference(merged).anomalies)
+        self._hangs_on_cut = bool(facts.watermarks) or otherwise
         self._cut = run.cut
         if judging.by_cut:
             self._cut_otherwise = judging.judged
@@ -395,6 +427,10 @@ class _Check:
         right, wrong = judged.run(run), judged.run(other)
         return () if right.anomalies else wrong.anomalies
 
+    _more_steps: Judged | None = None
+    _hangs_on_cut: bool = True
+    """Whether what is right may hang on how rows are cut into batches: a watermark says which come
+    too late, or larger batches give something else."""
     _runs: int = 0
     _anew: bool = False
     """Whether its query begins its checkpoint anew when it is started again."""
@@ -467,6 +503,12 @@ def _batches(run: QueryRun) -> int:
     """How many micro-batches were recorded, those without data too."""
     steps = {e.step for e in run.events if e.phase == "after"}
     return sum(StepId.parse(step).ends_batch for step in steps)
+
+
+def _divisible(given: Input) -> bool:
+    """Whether its rows come in so many steps, if that is asked for."""
+    at_least = MORE_STEPS.at_least
+    return isinstance(given, StepInput) and len(in_more_steps(given, at_least)) >= at_least
 
 
 def _fingerprint(run: QueryRun) -> str:
