@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bettong.harness.queries.job.awaited import ended_when_done
 from bettong.harness.queries.job.contract import Job, JobEnvironment
 from bettong.harness.queries.job.inputs import Files, Recorded, StepInput, Topic
 from bettong.harness.queries.job.loading import load_job
@@ -230,14 +231,16 @@ def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:
     streams = env.spark.streams
     before = {each.runId for each in streams.active}  # one that a crash has left may be ending
     try:
-        query = job.build(env)
-        if not hasattr(query, "processAllAvailable"):
-            found, query = query, None
-            raise NoQueryError(found)
-        facts["queries"] = len({each.runId for each in streams.active} - before)
+        with ended_when_done(streams, before, goes_on_for_ever) as seen:
+            found = job.build(env)
+        query = found if hasattr(found, "processAllAvailable") else None
+        at_once = len({each.runId for each in streams.active} - before)
+        facts["queries"] = max(at_once, seen.get("queries", 0))
         if facts["queries"] > 1:
             raise RuntimeError("it has more than one streaming query")
-        facts["endless"] = goes_on_for_ever(query)
+        if query is None:
+            raise NoQueryError(found)
+        facts["endless"] = goes_on_for_ever(query) or seen.get("endless", False)
     except Exception as e:
         return failures.in_words(e), facts
     finally:
