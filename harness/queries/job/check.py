@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import secrets
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -23,12 +22,12 @@ from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.envelope import differ, envelope, in_two_runs
 from bettong.harness.queries.job.expectation import Expectation, expectation
 from bettong.harness.queries.job.facts import Facts
-from bettong.harness.queries.job.feed import in_more_steps
 from bettong.harness.queries.job.host import REREAD
-from bettong.harness.queries.job.inputs import Input, Recorded, StepInput, Topic
+from bettong.harness.queries.job.inputs import Recorded, StepInput, Topic
 from bettong.harness.queries.job.judge import Judged
 from bettong.harness.queries.job.lineage import JobWhy
 from bettong.harness.queries.job.loading import load_job
+from bettong.harness.queries.job.more_steps import InMoreSteps, divisible
 from bettong.harness.queries.job.numbering import begins_anew
 from bettong.harness.queries.job.oracles import VARIANTS, Clean, OnePerKey
 from bettong.harness.queries.job.query_sense import expect_an_end, expect_topics_read
@@ -225,13 +224,12 @@ class _Check:
         self._cut: tuple[str, ...] = ()
         self._cut_otherwise: Judged | None = None
         self._clean = QueryRun()
-        self._one_asks = threading.Lock()
         self._left: Sequence[Row] = ()
         self._warm = environments(session_settings(job))
         self._why = JobWhy(request.window, 0, request.faults)
         self._why.repeats = isinstance(job.oracle, OnePerKey)
         self._why.fed = any(isinstance(x, StepInput) for x in job.inputs.values())
-        self._why.divisible = any(map(_divisible, job.inputs.values()))
+        self._why.divisible = any(map(divisible, job.inputs.values()))
         self._why.topics = any(isinstance(x, StepInput) and x.on_topic for x in job.inputs.values())
         self._why.own_session = request.script is not None
         self._executor = QueryExecutor(
@@ -252,26 +250,10 @@ class _Check:
         judged = (self._cut_otherwise if otherwise else None) or self._judged
         event = event_of(faults)
         if event is LONGER:
-            judged = self._of_more_steps()
+            assert self._more_steps is not None
+            judged = self._more_steps.judged(run)
         judged = judged.fed_again() if event.repeat is not None else judged
         return judged.run(run, may_stand=event.stands_from is not None)
-
-    def _of_more_steps(self) -> Judged:
-        """What is right where the same rows come in more steps: as before. Only where it may hang
-        on how they are cut, it is as in a run without a fault that cuts them so."""
-        with self._one_asks:
-            if self._more_steps is None:
-                assert self._judged is not None
-                as_before = self._cut_otherwise or self._judged
-                run = self._run_of(MORE_STEPS)
-                wrong = {a.kind for a in as_before.run(run).anomalies}
-                # What is the same only within a batch is there more often in smaller ones.
-                if run.drained and wrong and (self._hangs_on_cut or wrong == {"Duplicate"}):
-                    found = envelope(self._job.compare, {MORE_STEPS.name: run.rows})
-                    self._more_steps = as_before.cut_otherwise(found, [run.rows])
-                else:
-                    self._more_steps = as_before
-        return self._more_steps
 
     def result(self) -> Result:
         """The verdict. Raises VacuousError, UsageError, SinkError."""
@@ -370,15 +352,22 @@ class _Check:
         # change it: a step is a batch, and who is started again has to come to the same.
         strict = {name: found for name, found in rows.items() if name not in _TOLD_ONLY}
         judging, self._judged = self._expect(run, facts, strict, rows, found.varying)
-        merged = rows.get(OTHERS["merged"].name)
-        otherwise = merged is None or bool(self._judged.difference(merged).anomalies)
-        self._hangs_on_cut = bool(facts.watermarks) or otherwise
         self._cut = run.cut
         if judging.by_cut:
             self._cut_otherwise = judging.judged
         if facts.stateful and isinstance(self._job.oracle, Clean | OnePerKey):
             # After a restart a batch without data may be there or not, and timers see it.
             self._cut_otherwise = judging.judged.cut_otherwise(found, list(rows.values()))
+        larger = rows.get(OTHERS["merged"].name)
+        hangs = larger is None or bool(self._judged.difference(larger).anomalies)
+        self._more_steps = InMoreSteps(
+            self._job.compare,
+            self._judged,
+            self._cut_otherwise,
+            rows,
+            hangs or bool(facts.watermarks),
+            partial(self._run_of, MORE_STEPS),
+        )
         verdict = self._judged.run(run)
         if verdict.anomalies:
             return replace(first, outcome="violation", anomalies=verdict.anomalies)
@@ -427,10 +416,7 @@ class _Check:
         right, wrong = judged.run(run), judged.run(other)
         return () if right.anomalies else wrong.anomalies
 
-    _more_steps: Judged | None = None
-    _hangs_on_cut: bool = True
-    """Whether what is right may hang on how rows are cut into batches: a watermark says which come
-    too late, or larger batches give something else."""
+    _more_steps: InMoreSteps | None = None
     _runs: int = 0
     _anew: bool = False
     """Whether its query begins its checkpoint anew when it is started again."""
@@ -503,12 +489,6 @@ def _batches(run: QueryRun) -> int:
     """How many micro-batches were recorded, those without data too."""
     steps = {e.step for e in run.events if e.phase == "after"}
     return sum(StepId.parse(step).ends_batch for step in steps)
-
-
-def _divisible(given: Input) -> bool:
-    """Whether its rows come in so many steps, if that is asked for."""
-    at_least = MORE_STEPS.at_least
-    return isinstance(given, StepInput) and len(in_more_steps(given, at_least)) >= at_least
 
 
 def _fingerprint(run: QueryRun) -> str:
