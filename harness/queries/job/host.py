@@ -13,7 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bettong.harness.queries.job.awaited import ended_when_done
 from bettong.harness.queries.job.contract import Job, JobEnvironment
 from bettong.harness.queries.job.inputs import Files, Recorded, StepInput, Topic
 from bettong.harness.queries.job.loading import load_job
@@ -22,6 +21,7 @@ from bettong.harness.queries.job.script import load_reader
 from bettong.harness.queries.job.typed import typed_bytes, typed_map
 from bettong.harness.queries.job.values import number_of
 from bettong.harness.queries.run.aimed import aimed
+from bettong.harness.queries.run.awaited import ended_when_done
 from bettong.harness.queries.run.failure import Failures
 from bettong.harness.queries.run.job import NoQueryError
 from bettong.harness.queries.sink import aiming

@@ -52,6 +52,12 @@ class Right(Base):
         assert int(parts.rstrip("b")) > 64
         return super().read(env)
 
+class Waits(Right):
+    def write(self, df, env):
+        query = super().write(df, env)
+        query.awaitTermination()
+        return query
+
 class Random(Base):
     def transform(self, env):
         return env.input("orders").selectExpr("id", "rand() AS chance")
@@ -372,8 +378,11 @@ def users(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_right_job_stands_a_replay(environments: SparkEnvironments, users: str) -> None:
-    result = check(environments, f"{users}:Right", REPLAY)
+@pytest.mark.parametrize("name", ["Right", "Waits"])
+def test_a_right_job_stands_a_replay(
+    environments: SparkEnvironments, users: str, name: str
+) -> None:
+    result = check(environments, f"{users}:{name}", REPLAY)
     assert (result.verdict, result.kind) == ("valid", "job")
     assert result.details["oracle"] == "the envelope of clean runs"
     assert result.coverage.injected == 1

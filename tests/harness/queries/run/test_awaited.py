@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bettong.harness.queries.job.awaited import ended_when_done
+from bettong.harness.queries.run.awaited import ended_when_done
 
 
 class Query:

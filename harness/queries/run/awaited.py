@@ -1,4 +1,4 @@
-"""A job that waits for its query to end, as a script does, instead of returning it."""
+"""Code that waits for its query to end, as a script does, instead of returning it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery, StreamingQueryManager
 
 _RETURNS_S = 2.0
-"""A job that does not wait has returned its query by then, or does no harm if it comes later."""
+"""Code that does not wait has returned its query by then, or does no harm if it comes later."""
 _LOOK_S = 0.2
 
 
@@ -19,15 +19,15 @@ _LOOK_S = 0.2
 def ended_when_done(
     streams: StreamingQueryManager,
     before: Collection[Any],
-    goes_on: Callable[[StreamingQuery], bool],
+    goes_on: Callable[[StreamingQuery], bool | None],
     returns_s: float = _RETURNS_S,
 ) -> Iterator[dict[str, Any]]:
-    """While the job's code is under way: what it starts and does not return is stopped when it has
+    """While the user's code is under way: what it starts and does not return is stopped when it has
     nothing left to do, or is too much to be judged, so that the code goes on.
 
     Args:
         before: the runs of queries that were there already.
-        goes_on: waits until a query has nothing left to do, and says whether that never comes.
+        goes_on: waits until a query has nothing left to do, and says where that never comes.
         returns_s: so long nothing is done.
 
     Yields what was seen of it, as facts of the run.
@@ -43,7 +43,7 @@ def ended_when_done(
                     return
             seen["queries"] = len(started)
             if len(started) == 1:
-                seen["endless"] = goes_on(started[0])
+                seen["endless"] = bool(goes_on(started[0]))
             for query in started:
                 query.stop()
 
