@@ -15,8 +15,9 @@ from bettong.harness.cli.query_options import (
 )
 from bettong.harness.queries.job.check import check_one_job, unusable_job
 from bettong.harness.queries.request import Request
-from bettong.harness.queries.script import Script, Starter
+from bettong.harness.queries.script import PYTHON, STARTERS, SUBMIT, Script
 from bettong.harness.search.bounds import PROFILES
+from bettong.harness.spark.session import submit_settings
 from bettong.lineage.errors import UsageError
 from bettong.lineage.results import Guarantee
 from bettong.lineage.search.loop import Budget
@@ -57,10 +58,11 @@ from bettong.lineage.search.loop import Budget
 @click.option(
     "--with",
     "starter",
-    type=click.Choice(["python", "spark-submit"]),
-    default="python",
+    metavar="TEXT",
+    default=PYTHON,
     show_default=True,
-    help="What starts the script.",
+    help="What starts the script: python, or spark-submit with its options, such as "
+    "'spark-submit --packages … --conf …'.",
 )
 @click.option(
     "--steps",
@@ -87,7 +89,7 @@ def command(
     arguments: str | None,
     inputs: tuple[str, ...],
     reader: str | None,
-    starter: Starter,
+    starter: str,
     steps: int,
     endpoints: tuple[str, ...],
     expect: Guarantee,
@@ -116,6 +118,7 @@ def command(
             raise UsageError(f"give --script or {targets[0]}, not both")
         named = pairs(variables, "--set")
         words = _words(arguments or "")
+        _expect_starter(starter)
         asked = Script(script, named, inputs, reader or "", starter, steps, words)
         targets = (asked.target,)
     elif not targets:
@@ -140,6 +143,14 @@ def command(
         request, targets, check_one_job, unusable_job, out, as_json, quiet, progress_json
     )
     ctx.exit(code)
+
+
+def _expect_starter(text: str) -> None:
+    """Raises UsageError for what starts no script."""
+    name, _, options = text.partition(" ")
+    if name not in STARTERS or (options and name != SUBMIT):
+        raise UsageError(f"--with {text!r}: write {PYTHON}, or {SUBMIT} with its options")
+    submit_settings(options, "--with")
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -61,7 +61,12 @@ def write(request: Request, faults: Sequence[str], folder: Path) -> Path:
     if request.script is not None:
         variables = _masked(request.script.variables)
         arguments = _masked_words(request.script.arguments)
-        value["script"] = {**asdict(request.script), "variables": variables, "arguments": arguments}
+        value["script"] = {
+            **asdict(request.script),
+            "variables": variables,
+            "arguments": arguments,
+            "starter": _masked_starter(request.script.starter),
+        }
     write_sealed(path, json.dumps(value, indent=1) + "\n")
     return path
 
@@ -125,7 +130,11 @@ def _target(request: Request) -> list[str]:
         words += ["--args", shlex.join(_masked_words(script.arguments))]
     for given in script.inputs:
         words += ["--input", given]
-    return [*words, "--with", script.starter, "--steps", str(script.steps)]
+    return [*words, "--with", _masked_starter(script.starter), "--steps", str(script.steps)]
+
+
+def _masked_starter(starter: str) -> str:
+    return shlex.join(_masked_words(shlex.split(starter)))
 
 
 def _masked(pairs: Mapping[str, str]) -> dict[str, str]:

@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
-Starter = Literal["python", "spark-submit"]
+PYTHON, SUBMIT = STARTERS = ("python", "spark-submit")
 _PROXY = re.compile(r"proxy:([\w-]+)")
 _STEPS = 4
 KAFKA = "kafka"
@@ -24,7 +23,7 @@ class Script:
             run, and ``proxy:NAME`` the address of an endpoint.
         inputs: each ``FILE@topic:NAME`` or ``FILE@dir:PATH``.
         reader: ``FILE.py:function`` that is called with an environment and returns rows.
-        starter: what starts the script.
+        starter: what starts the script: ``python``, or ``spark-submit`` with its options.
         arguments: the words that follow it on its command line, filled in as variables are.
         steps: in so many steps the lines of each input are fed.
     """
@@ -33,7 +32,7 @@ class Script:
     variables: Mapping[str, str] = field(default_factory=dict)
     inputs: tuple[str, ...] = ()
     reader: str = ""
-    starter: Starter = "python"
+    starter: str = PYTHON
     steps: int = _STEPS
     arguments: tuple[str, ...] = ()
 
@@ -45,10 +44,15 @@ class Script:
     @property
     def endpoints(self) -> tuple[str, ...]:
         """Names of the endpoints that it talks to."""
-        values = (*self.variables.values(), *self.arguments)
+        values = (*self.variables.values(), *self.arguments, self.starter)
         found = [name for value in values for name in _PROXY.findall(value)]
         fed = [KAFKA for text in self.inputs if "@topic:" in text]
         return tuple(dict.fromkeys([*found, *fed]))
+
+    @property
+    def is_submitted(self) -> bool:
+        """Whether spark-submit starts it."""
+        return self.starter.partition(" ")[0] == SUBMIT
 
     @property
     def files(self) -> list[Path]:
@@ -60,6 +64,10 @@ class Script:
     ) -> Mapping[str, str]:
         """Its variables in a run."""
         return {name: _filled(text, work, addresses) for name, text in self.variables.items()}
+
+    def options(self, work: Path, addresses: Mapping[str, tuple[str, int]]) -> str:
+        """The options of what starts it, in a run."""
+        return _filled(self.starter.partition(" ")[2], work, addresses)
 
     def words(self, work: Path, addresses: Mapping[str, tuple[str, int]]) -> list[str]:
         """Its command line in a run, after what starts it."""

@@ -212,12 +212,14 @@ class QueryVerdict:
     def without_faults(self, clean: Execution, runs: int) -> Result:
         """What runs without faults show: what depends on how batches are cut. No level was asked
         for, and none is found."""
-        varies = len(self.subject.envelope)
-        note = f"{varies} thing(s) of its output depend on how batches are cut" if varies else ""
+        varies, name = len(self.subject.envelope), self.subject.name
+        note = f"{name} gives the same"
+        if varies:
+            some = f"{counted(varies, 'thing')} of its output depend{'s' * (varies == 1)}"
+            note = f"{name}: {some} on how batches are cut,"
         result = self._result(
             "valid",
-            f"{self.subject.name} gives {note or 'the same'} in {runs} runs without a fault; "
-            "no fault was tried",
+            f"{note} in {runs} runs without a fault; no fault was tried",
             runs=(_line(clean),),
             coverage=Coverage(executions=runs),
             assumptions=self.subject.more,

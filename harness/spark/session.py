@@ -175,13 +175,19 @@ def merged(*layers: Mapping[str, str]) -> dict[str, str]:
     return result
 
 
-def submit_settings(arguments: str) -> dict[str, str]:
-    """The settings that ``PYSPARK_SUBMIT_ARGS`` stands for.
+def submit_settings(arguments: str, of: str = "PYSPARK_SUBMIT_ARGS") -> dict[str, str]:
+    """The settings that options of ``spark-submit`` stand for.
+
+    Args:
+        of: where they are written.
 
     Raises UsageError for an option that is not a setting, instead of ignoring it.
     """
     settings: dict[str, str] = {}
-    words = iter(shlex.split(arguments))
+    try:
+        words = iter(shlex.split(arguments))
+    except ValueError as e:
+        raise UsageError(f"{of}: {arguments!r}: {e}: write it as in a shell") from None
     for word in words:
         option, equals, value = word.partition("=")
         if word == "pyspark-shell":
@@ -190,25 +196,24 @@ def submit_settings(arguments: str) -> dict[str, str]:
             continue
         if option not in _OPTIONS and option not in ("--conf", "-c", "--properties-file"):
             raise UsageError(
-                f"PYSPARK_SUBMIT_ARGS: {word!r} is not understood; use --conf, "
-                + ", ".join(sorted(_OPTIONS))
+                f"{of}: {word!r} is not understood; use --conf, " + ", ".join(sorted(_OPTIONS))
             )
         if not equals:
             value = next(words, "")
         if option in _OPTIONS:
             settings = merged(settings, {_OPTIONS[option]: value})
         elif option == "--properties-file":
-            settings = merged(settings, _properties(Path(value)))
+            settings = merged(settings, _properties(Path(value), of))
         else:
             name, _, text = value.partition("=")
             settings = merged(settings, {name: text})
     return settings
 
 
-def _properties(path: Path) -> dict[str, str]:
+def _properties(path: Path, of: str) -> dict[str, str]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as e:
-        raise UsageError(f"PYSPARK_SUBMIT_ARGS: cannot read {path}: {reason_of(e)}") from e
+        raise UsageError(f"{of}: cannot read {path}: {reason_of(e)}") from e
     pairs = (line.split(None, 1) for line in lines if line.strip() and line[0] != "#")
     return {pair[0]: pair[1].strip() if len(pair) > 1 else "" for pair in pairs}

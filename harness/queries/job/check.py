@@ -15,7 +15,7 @@ from bettong.harness.events import Handler, Preparing, ignore
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.apart import REPLAYED
-from bettong.harness.queries.faults.operations import event_of
+from bettong.harness.queries.faults.operations import LONGER, event_of
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.job.compare import expect_columns
 from bettong.harness.queries.job.contract import Job
@@ -27,6 +27,7 @@ from bettong.harness.queries.job.inputs import Recorded, StepInput, Topic
 from bettong.harness.queries.job.judge import Judged
 from bettong.harness.queries.job.lineage import JobWhy
 from bettong.harness.queries.job.loading import load_job
+from bettong.harness.queries.job.more_steps import InMoreSteps, divisible
 from bettong.harness.queries.job.numbering import begins_anew
 from bettong.harness.queries.job.oracles import VARIANTS, Clean, OnePerKey
 from bettong.harness.queries.job.query_sense import expect_an_end, expect_topics_read
@@ -34,7 +35,13 @@ from bettong.harness.queries.job.rules import Row
 from bettong.harness.queries.job.script import expect_hooks, facts_of, load_script
 from bettong.harness.queries.job.script_host import script_environment
 from bettong.harness.queries.job.script_workload import ScriptWorkload
-from bettong.harness.queries.job.workload import OTHERS, PLAIN, JobWorkload, Variant
+from bettong.harness.queries.job.workload import (
+    MORE_STEPS,
+    OTHERS,
+    PLAIN,
+    JobWorkload,
+    Variant,
+)
 from bettong.harness.queries.judge import SinkVerdict
 from bettong.harness.queries.lanes import Lanes, Links, undisturbed
 from bettong.harness.queries.raised import cause
@@ -222,6 +229,7 @@ class _Check:
         self._why = JobWhy(request.window, 0, request.faults)
         self._why.repeats = isinstance(job.oracle, OnePerKey)
         self._why.fed = any(isinstance(x, StepInput) for x in job.inputs.values())
+        self._why.divisible = any(map(divisible, job.inputs.values()))
         self._why.topics = any(isinstance(x, StepInput) and x.on_topic for x in job.inputs.values())
         self._why.own_session = request.script is not None
         self._executor = QueryExecutor(
@@ -241,6 +249,9 @@ class _Check:
         otherwise = self._cut_otherwise is not None and run.cut != self._cut
         judged = (self._cut_otherwise if otherwise else None) or self._judged
         event = event_of(faults)
+        if event is LONGER:
+            assert self._more_steps is not None
+            judged = self._more_steps.judged(run)
         judged = judged.fed_again() if event.repeat is not None else judged
         return judged.run(run, may_stand=event.stands_from is not None)
 
@@ -347,6 +358,16 @@ class _Check:
         if facts.stateful and isinstance(self._job.oracle, Clean | OnePerKey):
             # After a restart a batch without data may be there or not, and timers see it.
             self._cut_otherwise = judging.judged.cut_otherwise(found, list(rows.values()))
+        larger = rows.get(OTHERS["merged"].name)
+        hangs = larger is None or bool(self._judged.difference(larger).anomalies)
+        self._more_steps = InMoreSteps(
+            self._job.compare,
+            self._judged,
+            self._cut_otherwise,
+            rows,
+            hangs or bool(facts.watermarks),
+            partial(self._run_of, MORE_STEPS),
+        )
         verdict = self._judged.run(run)
         if verdict.anomalies:
             return replace(first, outcome="violation", anomalies=verdict.anomalies)
@@ -395,6 +416,7 @@ class _Check:
         right, wrong = judged.run(run), judged.run(other)
         return () if right.anomalies else wrong.anomalies
 
+    _more_steps: InMoreSteps | None = None
     _runs: int = 0
     _anew: bool = False
     """Whether its query begins its checkpoint anew when it is started again."""

@@ -10,6 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import unquote
@@ -285,13 +286,29 @@ def repeated(steps: Sequence[list[Any]], number: int) -> list[list[Any]]:
 
 def merged(given: StepInput, merge: int) -> list[list[Any]]:
     """The steps, so many at once; the closing row stays a step of its own."""
-    steps = given.steps
-    closing = [steps.pop()] if given.closing is not None else []
+    steps, closing = _apart(given)
     joined = [
         [row for step in steps[at : at + merge] for row in step]
         for at in range(0, len(steps), merge)
     ]
     return [*joined, *closing]
+
+
+def in_more_steps(given: StepInput, at_least: int) -> list[list[Any]]:
+    """The same rows in so many steps, if they are fewer and have as many rows; the closing row
+    stays a step of its own."""
+    steps, closing = _apart(given)
+    rows = [row for step in steps for row in step]
+    if len(steps) < at_least <= len(rows):
+        ends = [len(rows) * number // at_least for number in range(at_least + 1)]
+        steps = [rows[begin:end] for begin, end in pairwise(ends)]
+    return [*steps, *closing]
+
+
+def _apart(given: StepInput) -> tuple[list[list[Any]], list[list[Any]]]:
+    """The steps, and the one of the closing row if there is one."""
+    steps = given.steps
+    return steps, [steps.pop()] if given.closing is not None else []
 
 
 def closed_at_the_end(

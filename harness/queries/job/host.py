@@ -21,6 +21,7 @@ from bettong.harness.queries.job.script import load_reader
 from bettong.harness.queries.job.typed import typed_bytes, typed_map
 from bettong.harness.queries.job.values import number_of
 from bettong.harness.queries.run.aimed import aimed
+from bettong.harness.queries.run.awaited import ended_when_done
 from bettong.harness.queries.run.failure import Failures
 from bettong.harness.queries.run.job import NoQueryError
 from bettong.harness.queries.sink import aiming
@@ -230,14 +231,16 @@ def _write(job: Job, env: JobEnvironment) -> tuple[str | None, dict[str, Any]]:
     streams = env.spark.streams
     before = {each.runId for each in streams.active}  # one that a crash has left may be ending
     try:
-        query = job.build(env)
-        if not hasattr(query, "processAllAvailable"):
-            found, query = query, None
-            raise NoQueryError(found)
-        facts["queries"] = len({each.runId for each in streams.active} - before)
+        with ended_when_done(streams, before, goes_on_for_ever) as seen:
+            found = job.build(env)
+        query = found if hasattr(found, "processAllAvailable") else None
+        at_once = len({each.runId for each in streams.active} - before)
+        facts["queries"] = max(at_once, seen.get("queries", 0))
         if facts["queries"] > 1:
             raise RuntimeError("it has more than one streaming query")
-        facts["endless"] = goes_on_for_ever(query)
+        if query is None:
+            raise NoQueryError(found)
+        facts["endless"] = goes_on_for_ever(query) or seen.get("endless", False)
     except Exception as e:
         return failures.in_words(e), facts
     finally:

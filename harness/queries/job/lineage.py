@@ -9,6 +9,7 @@ from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.failed_step import FailedStep
 from bettong.harness.queries.faults.operations import (
     LATER,
+    LONGER,
     MORE,
     PARTITIONS,
     REPEATED,
@@ -32,6 +33,8 @@ class JobWhy(Why):
     """Whether rows that are sent twice must count once: the job deduplicates."""
     fed = True
     """Whether it is fed step by step: a source of its own gives all its rows at once."""
+    divisible = False
+    """Whether it has rows enough for as many steps as some mistakes need to show."""
     topics = False
     """Whether it reads topics."""
     without_data: int | None = None
@@ -83,6 +86,8 @@ class JobWhy(Why):
             yield MORE
         if any(m.point == LATER.crash for m in self.clean_crash_points):
             yield LATER
+        if self.divisible:
+            yield LONGER
         if self.topics:
             yield PARTITIONS
             yield REPLAYED_PARTITIONS

@@ -28,7 +28,7 @@ from bettong.harness.queries.sink.ran_lines import noted_in
 from bettong.harness.servers.kafka import kafka_connector
 from bettong.harness.spark import jar
 from bettong.harness.spark.driver import START_S, DriverDiedError, Stack
-from bettong.harness.spark.session import merged, unseeded
+from bettong.harness.spark.session import merged, submit_settings, unseeded
 
 READ = "bettong.harness.queries.job.host:read_script"
 _OF_PROBES = ("elsewhere", "lines", "ahead_s")
@@ -36,6 +36,8 @@ _OF_PROBES = ("elsewhere", "lines", "ahead_s")
 _LOG_BYTES = 1 << 18
 _POLL_S = 0.05
 _DEFAULTS = "spark-defaults.conf"
+_OPTIONS = "--with"
+"""Where the options of spark-submit are written."""
 _FAST = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
 
 
@@ -173,14 +175,17 @@ class ScriptHost:
 
     def _command(self, args: Mapping[str, Any], work: Path) -> list[str]:
         submit = str(jar.spark_home() / "bin" / "spark-submit")
-        starter = submit if self._script.starter == "spark-submit" else sys.executable
+        starter = submit if self._script.is_submitted else sys.executable
         return [starter, *self._script.words(work, args["addresses"])]
 
     def _environment(
         self, args: Mapping[str, Any], work: Path, who: Instrumentation
     ) -> dict[str, str]:
         self._temporary.mkdir(exist_ok=True)
-        configuration = self._configuration(args["settings"], args["ahead_s"])
+        options = self._script.options(work, args["addresses"])
+        # On the command line they would win over ours instead of being joined with them.
+        submitted = submit_settings(options, _OPTIONS)
+        configuration = self._configuration(submitted, args["settings"], args["ahead_s"])
         return {
             **unseeded(),
             "JAVA_HOME": str(java_home(self.home, configuration)),
@@ -198,8 +203,11 @@ class ScriptHost:
             **self._script.environment(work, args["addresses"]),
         }
 
-    def _configuration(self, settings: Mapping[str, str], ahead_s: int) -> Path:
-        """The user's own configuration folder, with our settings at the end of its defaults."""
+    def _configuration(
+        self, submitted: Mapping[str, str], settings: Mapping[str, str], ahead_s: int
+    ) -> Path:
+        """The user's own configuration folder, with what is submitted, then our settings, at the
+        end of its defaults."""
         folder = self.home / "conf"
         shutil.rmtree(folder, ignore_errors=True)
         own = os.environ.get("SPARK_CONF_DIR")
@@ -217,7 +225,7 @@ class ScriptHost:
         properties = {"java.io.tmpdir": self._temporary, jar.AHEAD_PROPERTY: ahead_s}
         options = " ".join(f"-D{name}={value}" for name, value in properties.items())
         aside = {"spark.driver.extraJavaOptions": options}
-        everything = merged(theirs, connector, hook_settings(), aside, settings)
+        everything = merged(theirs, submitted, connector, hook_settings(), aside, settings)
         lines = [f"{name} {value}\n" for name, value in everything.items()]
         file.write_text("".join(lines), encoding="utf-8")
         return folder

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bettong.harness.faults.step_ids import StepId
-from bettong.harness.queries.faults.operations import OperationalEvent
+from bettong.harness.queries.faults.operations import LONGER, OperationalEvent
 from bettong.harness.queries.job.contract import Job
 from bettong.harness.queries.job.feed import (
     FOLDER,
@@ -18,6 +18,7 @@ from bettong.harness.queries.job.feed import (
     Sender,
     TopicSender,
     closed_at_the_end,
+    in_more_steps,
     merged,
     repeated,
 )
@@ -45,17 +46,20 @@ class Variant:
     Attributes:
         name: as results have it.
         merge: so many steps at once.
+        at_least: the same rows in so many steps, where they are fewer.
         stop_after: the query is stopped in good order after so many steps, and started again.
         settings: of the session.
     """
 
     name: str
     merge: int = 1
+    at_least: int = 0
     stop_after: int | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
 PLAIN = Variant("the same twice")
+MORE_STEPS = Variant("twelve steps", at_least=LONGER.at_least["batches"])
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 OTHERS = {
     "merged": Variant("two steps a batch", merge=2),
@@ -119,11 +123,11 @@ class JobWorkload:
             if isinstance(given, Topic)
         }
         self._folder, self._state = folder, state
-        steps = {
-            name: merged(given, self.variant.merge)
-            for name, given in inputs.items()
-            if isinstance(given, StepInput)
-        }
+        fed = {name: given for name, given in inputs.items() if isinstance(given, StepInput)}
+        if at_least := event.at_least.get("batches", self.variant.at_least):
+            steps = {name: in_more_steps(given, at_least) for name, given in fed.items()}
+        else:
+            steps = {name: merged(given, self.variant.merge) for name, given in fed.items()}
         if event.repeat is not None:
             steps = {name: repeated(each, event.repeat) for name, each in steps.items()}
         senders = self.senders()

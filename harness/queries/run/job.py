@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bettong.harness.queries.run.aimed import aimed
+from bettong.harness.queries.run.awaited import ended_when_done
 from bettong.harness.queries.run.failure import Failures
 from bettong.harness.queries.sink import aiming
 from bettong.harness.queries.sink.contract import Environment, Sink
@@ -111,13 +112,15 @@ def _write(sink: Sink, source: Input, env: Environment) -> tuple[str | None, dic
     streams = env.spark.streams
     before = {each.runId for each in streams.active}  # one that a crash has left may be ending
     try:
-        query = sink.write(source.stream(env.spark), env)
-        if not hasattr(query, "processAllAvailable"):
-            found, query = query, None
-            raise NoQueryError(found)
-        facts["queries"] = sum(each.runId not in before for each in streams.active)
+        with ended_when_done(streams, before, lambda query: query.processAllAvailable()) as seen:
+            found = sink.write(source.stream(env.spark), env)
+        query = found if hasattr(found, "processAllAvailable") else None
+        at_once = sum(each.runId not in before for each in streams.active)
+        facts["queries"] = max(at_once, seen.get("queries", 0))
         if facts["queries"] > 1:
             raise RuntimeError("write() starts more than one streaming query")
+        if query is None:
+            raise NoQueryError(found)
         query.processAllAvailable()
     except Exception as e:
         return failures.in_words(e), facts

@@ -37,7 +37,8 @@ class _Finder(MetaPathFinder):
 
             def exec_module(module: ModuleType) -> None:
                 execute(module)
-                self._then(module)
+                if module.__name__ == self._name:  # all modules of a zip file have one loader
+                    self._then(module)
 
             spec.loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec

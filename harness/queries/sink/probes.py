@@ -35,7 +35,7 @@ from urllib.parse import unquote, urlsplit
 
 from bettong.engine.steps import Instrumentation, Recorder
 from bettong.harness.faults.step_ids import CONCURRENT
-from bettong.harness.queries.sink import clock_ahead
+from bettong.harness.queries.sink import clock_ahead, triggers
 from bettong.harness.queries.sink.aiming import NOTED_PROCESSES, NOTED_TURNS, NOTES, aim_file
 from bettong.harness.queries.sink.commits import (
     BACKUP,
@@ -160,6 +160,7 @@ class Probe:
             setattr(shutil, _PAST_PYTHON, False)
         when_imported("duckdb", self._watch_duckdb)
         when_imported("pyspark.logger.worker_io", self._watch_workers)
+        when_imported(triggers.MODULE, triggers.have_no_interval)
         for waits in WAITS:
             _put_in_place(waits, self._tasks.waiting)
         subprocess.Popen.poll = self._tasks.waiting(  # type: ignore[method-assign]

@@ -262,3 +262,21 @@ def test_what_is_done_at_once_may_lower_a_level_that_was_found() -> None:
         result = judged_by(run, ordered=False, request=request)
         assert (result.verdict, result.guarantee) == (verdict, "at-least-once")
         assert "it may be less: its code does several things at once (a thread)" in result.reason
+
+
+@pytest.mark.parametrize(
+    ("varying", "said"),
+    [
+        ((), "J gives the same in 5 runs without a fault; no fault was tried"),
+        (("n",), "J: 1 thing of its output depends on how batches are cut, in 5 runs without"),
+        (("n", "m"), "J: 2 things of its output depend on how batches are cut, in 5 runs without"),
+    ],
+)
+def test_what_depends_on_how_batches_are_cut_is_counted(
+    varying: tuple[str, ...], said: str
+) -> None:
+    subject = Subject("J", "job", envelope=varying)
+    clean = Execution(CLEAN, "good")
+    result = QueryVerdict(Request("j.py:J", contract="job"), subject).without_faults(clean, 5)
+    assert result.reason.startswith(said)
+    assert result.expected is None

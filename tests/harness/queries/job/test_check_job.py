@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bettong.harness.queries.faults.operations import LONGER
 from bettong.harness.queries.job.check import check_one_job
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.environment import SparkEnvironments
@@ -50,6 +51,12 @@ class Right(Base):
         parts = env.spark.conf.get("spark.sql.files.maxPartitionBytes")
         assert int(parts.rstrip("b")) > 64
         return super().read(env)
+
+class Waits(Right):
+    def write(self, df, env):
+        query = super().write(df, env)
+        query.awaitTermination()
+        return query
 
 class Random(Base):
     def transform(self, env):
@@ -212,6 +219,28 @@ class HowManyBefore(Base):
         writer = df.writeStream.foreachBatch(write)
         return writer.option("checkpointLocation", env.checkpoint).start()
 
+class BatchesAsText(Base):
+    def write(self, df, env):
+        def write(batch, batch_id):
+            done = env.workdir / "done"
+            done.mkdir(exist_ok=True)
+            if str(batch_id) > max((each.name for each in done.iterdir()), default=""):
+                lines = batch.toJSON().collect()
+                (env.workdir / f"{batch_id}.jsonl").write_text("".join(f"{l}\\n" for l in lines))
+                (done / str(batch_id)).touch()
+
+        writer = df.writeStream.foreachBatch(write)
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
+class NumberedInBatch(Base):
+    def write(self, df, env):
+        def write(batch, batch_id):
+            lines = [json.dumps({"id": r.id, "n": n}) for n, r in enumerate(batch.collect())]
+            (env.workdir / f"{batch_id}.jsonl").write_text("".join(f"{l}\\n" for l in lines))
+
+        writer = df.writeStream.foreachBatch(write).trigger(processingTime="1 hour")
+        return writer.option("checkpointLocation", env.checkpoint).start()
+
 class HowManyBeforeEachId(HowManyBefore):
     oracle = OnePerKey("id")
 
@@ -349,8 +378,11 @@ def users(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_a_right_job_stands_a_replay(environments: SparkEnvironments, users: str) -> None:
-    result = check(environments, f"{users}:Right", REPLAY)
+@pytest.mark.parametrize("name", ["Right", "Waits"])
+def test_a_right_job_stands_a_replay(
+    environments: SparkEnvironments, users: str, name: str
+) -> None:
+    result = check(environments, f"{users}:{name}", REPLAY)
     assert (result.verdict, result.kind) == ("valid", "job")
     assert result.details["oracle"] == "the envelope of clean runs"
     assert result.coverage.injected == 1
@@ -412,6 +444,19 @@ def test_what_a_new_driver_sees_or_knows_otherwise_is_found(
     """A counter of a helper module begins anew; a replay finds its own rows in the target."""
     result = check(environments, f"{users}:{name}", REPLAY)
     assert result.verdict == "invalid", result.reason
+    assert {a.kind for a in result.anomalies} == kinds
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds"), [("BatchesAsText", {"Loss"}), ("NumberedInBatch", set())]
+)
+def test_what_is_right_in_few_batches_is_tried_in_more(
+    environments: SparkEnvironments, users: str, name: str, kinds: set[str]
+) -> None:
+    """As text 10 is not after 9. What hangs on how rows are cut is held against its like; and no
+    trigger's interval is waited for."""
+    result = check(environments, f"{users}:{name}", LONGER.id)
+    assert result.coverage.injected == 1, result.reason
     assert {a.kind for a in result.anomalies} == kinds
 
 

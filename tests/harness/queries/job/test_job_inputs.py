@@ -21,6 +21,7 @@ from bettong.harness.queries.job.feed import (
     FileSender,
     LineSender,
     closed_at_the_end,
+    in_more_steps,
     merged,
     repeated,
     write_rows,
@@ -135,6 +136,18 @@ def test_the_closing_row_is_a_step_of_its_own_also_when_steps_are_merged() -> No
     assert given.steps[-1][0]["at"] == "2030-01-01"
     assert [len(step) for step in merged(given, 2)] == [4, 2, 1]
     assert len(given.rows) == 6
+
+
+@pytest.mark.parametrize(
+    ("at_least", "sizes"), [(4, [1, 2, 1, 2, 1]), (3, [2, 2, 2, 1]), (7, [2, 2, 2, 1])]
+)
+def test_the_same_rows_come_in_more_steps_where_there_are_enough(
+    at_least: int, sizes: list[int]
+) -> None:
+    given = Rows("id STRING, at TIMESTAMP", per_step=2, steps=3, closing="2030-01-01")
+    steps = in_more_steps(given, at_least)
+    assert [len(step) for step in steps] == sizes
+    assert [row for step in steps for row in step] == [row for step in given.steps for row in step]
 
 
 @pytest.mark.parametrize("format", ["json", "csv", "parquet"])

@@ -6,6 +6,7 @@ import pytest
 
 from bettong.harness.faults.point import Point
 from bettong.harness.queries.faults.crash_points import CrashPoint
+from bettong.harness.queries.faults.operations import LONGER
 from bettong.harness.queries.job.lineage import JobWhy
 from bettong.harness.queries.run.observation import QueryRun
 
@@ -75,3 +76,18 @@ def test_a_driver_is_held_amid_its_tasks_whether_its_source_tells_of_rows_or_not
     assert {id for id in why.lineage([], run).faults if id.startswith("pause(driver")} == {
         f"pause(driver, from batch=1/{at} until after batch=3/commits)" for at in (held, "commits")
     }
+
+
+@pytest.mark.parametrize("divisible", [True, False])
+def test_more_batches_are_tried_where_there_are_rows_for_them(divisible: bool) -> None:
+    moments = [
+        CrashPoint(Point(f"batch={batch}/{step}", phase), 1, f"{batch} {step} {phase}")  # type: ignore[arg-type]
+        for batch in range(2)
+        for step in ("offsets", "commits")
+        for phase in ("before", "after")
+    ]
+    why = JobWhy(2, 2, 1)
+    why.divisible = divisible
+    run = QueryRun(crash_points=moments)
+    why.read_clean(run, [])
+    assert (LONGER.id in why.lineage([], run).faults) == divisible

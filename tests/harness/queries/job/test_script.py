@@ -220,6 +220,44 @@ def test_a_script_is_given_its_command_line(tmp_path: Path) -> None:
     assert told == "['--broker', '127.0.0.1:9', '--password=x y', '--token', 'x y']"
 
 
+def test_options_of_spark_submit_are_joined_with_the_hooks_own(tmp_path: Path) -> None:
+    main = tmp_path / "main.py"
+    main.write_text("")
+    options = "--conf spark.plugins=a.Plugin --conf spark.k={work} --conf spark.token=hush"
+    script = Script(str(main), starter=f"spark-submit {options}")
+    host = ScriptHost(script, Mock(), lambda: True)
+    host.submit("", asked(tmp_path)).result(60)
+    defaults = dict(
+        line.split(" ", 1)
+        for line in (host.home / "conf" / "spark-defaults.conf").read_text().splitlines()
+    )
+    host.close()
+    assert defaults["spark.plugins"].startswith("a.Plugin,")
+    assert defaults["spark.k"] == str(tmp_path / "work")
+    request = Request(script.target, contract="job", script=script)
+    again = shlex.split(counterexample.command(request, ()))
+    given = again[again.index("--with") + 1]
+    assert given.startswith("spark-submit --conf spark.plugins=a.Plugin --conf 'spark.k={work}'")
+    assert "hush" not in given
+    assert "hush" not in counterexample.write(request, (), tmp_path).read_text()
+
+
+@pytest.mark.parametrize(
+    ("starter", "said"),
+    [
+        ("java", "python, or spark-submit"),
+        ("python -u", "python, or spark-submit"),
+        ("spark-submit --class Main", "'--class' is not understood; use --conf"),
+        ("spark-submit --conf 'x", "as in a shell"),
+    ],
+)
+def test_what_cannot_start_a_script_is_one_clear_error(starter: str, said: str) -> None:
+    found = CliRunner().invoke(command, ["--script", "main.py", "--with", starter])
+    assert isinstance(found.exception, UsageError)
+    assert "--with" in str(found.exception)
+    assert said in str(found.exception)
+
+
 def test_a_scripts_command_line_is_in_the_replay_without_its_secrets(tmp_path: Path) -> None:
     request = Request(ARGUED.target, contract="job", script=ARGUED)
     words = shlex.split(counterexample.command(request, ()))
