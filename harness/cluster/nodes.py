@@ -13,10 +13,12 @@ from typing import Self
 
 from bettong.engine.steps import ENV_TRACE, Instrumentation
 from bettong.harness.faults.actuator import InjectionOutcome
+from bettong.harness.processes.patience import patience
 from bettong.harness.processes.session import Ended, Launcher, ProcessSession, Session
 from bettong.lineage.errors import BettongError
 
 START_TIMEOUT = 30.0
+STOP_TIMEOUT = 10.0
 
 
 class NodeError(BettongError):
@@ -67,6 +69,11 @@ class Node(ABC):
     def crash(self) -> tuple[int, Ended | None]:
         """The same, save that of a node with a warm JVM the JVM may be spared: nothing that its
         incarnation has begun goes on there."""
+        return self.kill()
+
+    def stop(self) -> tuple[int, Ended | None]:
+        """SIGTERM, as an operator's supervisor stops a node, and SIGKILL where that takes too
+        long."""
         return self.kill()
 
     def pause(self) -> InjectionOutcome:
@@ -160,6 +167,12 @@ class CommandNode(Node):
     def _kill(self) -> Ended | None:
         session, self._session = self._session, None
         return session.kill() if session is not None else None
+
+    def stop(self) -> tuple[int, Ended | None]:
+        with self._lock:
+            session, self._session = self._session, None
+            ended = session.stop(patience(STOP_TIMEOUT)) if session is not None else None
+            return self.incarnation, ended
 
     def _let_go(self) -> None:
         self._session = None

@@ -108,6 +108,14 @@ MUTANTS: Sequence[Scenario] = (
         "Answer what is asked again as before: a client cannot know whether its request arrived.",
     ),
     mutant(
+        COUNTING,
+        "gateway_goes_by_old_notes",
+        "the gateway notes as it is stopped how far a stream is, and goes by that at every start",
+        "gateway",
+        "gateways:GoesByItsNote",
+        "Remove what a stop has noted before anything is added to what it tells of.",
+    ),
+    mutant(
         MARKET_SPREAD,
         "gateway_takes_silence_for_the_end",
         "the gateway takes a stream for ended that has been silent for a while",

@@ -13,7 +13,7 @@ from typing import Any, cast
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.frame import Buffer
 from bettong.engine.receiver.batches import Batches
-from bettong.engine.receiver.ledger import Ledger, Part, Staged
+from bettong.engine.receiver.ledger import _OPEN, Ledger, Part, Staged
 from bettong.engine.receiver.output import Output
 from bettong.engine.receiver.protocol import Commit, Committed
 from bettong.engine.receiver.server import Receiver
@@ -408,3 +408,23 @@ class ReadsOnce(Receiver):
     """Takes what one read gives for all that there is in its output, and more for damage."""
 
     ledger_class = _ReadsOnceLedger
+
+
+class _TidiesUpLedger(Ledger):
+    def tidy_up(self) -> None:
+        with self._lock:
+            self._log.append(_OPEN, self.epoch)  # whoever opens the log drops what is staged
+            self.staged.clear()
+
+
+class TidiesUp(Receiver):
+    """Drops what is staged as it is stopped, as if nobody would come back for it."""
+
+    ledger_class = _TidiesUpLedger
+
+    def run(self) -> None:
+        try:
+            super().run()
+        finally:
+            for ledger in self._ledgers.values():
+                cast(_TidiesUpLedger, ledger).tidy_up()
