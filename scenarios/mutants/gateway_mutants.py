@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.scenario import Scenario
+from bettong.scenarios.corners import ROLLING
 from bettong.scenarios.counting import COUNTING
 from bettong.scenarios.market_spread import MARKET_SPREAD
 from bettong.scenarios.mutants.definition import mutant
@@ -114,6 +115,14 @@ MUTANTS: Sequence[Scenario] = (
         "gateway",
         "gateways:GoesByItsNote",
         "Remove what a stop has noted before anything is added to what it tells of.",
+    ),
+    mutant(
+        ROLLING,
+        "gateway_indexes_the_first",
+        "after a restart the gateway finds messages from the first record on, and removes none",
+        "gateway",
+        "gateways:IndexesTheFirst",
+        "Index what is read back as what is appended: what is removed goes by the index.",
     ),
     mutant(
         MARKET_SPREAD,

@@ -27,6 +27,7 @@ from bettong.engine.ingest.stream import Stream
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.watched import if_watched, known
 from bettong.engine.storage.disk import replace_file
+from bettong.engine.storage.log import Position
 
 
 class AcksEarly(Gateway):
@@ -253,3 +254,17 @@ class GoesByItsNote(Gateway):
         finally:
             for stream in self._streams.values():
                 stream.journal.close()
+
+
+class _IndexesTheFirst(Journal):
+    """Of the records that are there as it is opened, the first one alone gets into the index."""
+
+    def _indexed(self, first: int, position: Position) -> None:
+        if not self._index or hasattr(self, "_log"):
+            super()._indexed(first, position)
+
+
+class IndexesTheFirst(Gateway):
+    """Finds all messages from the first record on after a restart, and so removes none before."""
+
+    journal_class = _IndexesTheFirst
