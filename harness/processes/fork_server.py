@@ -13,6 +13,7 @@ The fork server ends when its standard input does. It has one thread, so that fo
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -127,6 +128,7 @@ def become(request: dict[str, Any], fds: list[int]) -> None:
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
+        atexit._run_exitfuncs()  # what it does at its end in production, it does here
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
