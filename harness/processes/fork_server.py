@@ -27,6 +27,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from bettong.harness.processes import clock_ahead
+
 LONGEST_REQUEST = 1 << 20
 
 
@@ -116,6 +118,7 @@ def become(request: dict[str, Any], fds: list[int]) -> None:
         os.close(fd)
     os.environ.clear()
     os.environ.update(request["environment"])
+    clock_ahead.set_ahead(int(os.environ.get(clock_ahead.ENV_AHEAD, 0)))
     sys.argv = [request["module"], *request["arguments"]]
     # The module is imported already, and run once more under another name: that is meant.
     warnings.filterwarnings("ignore", category=RuntimeWarning, module="runpy")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext, suppress
@@ -428,3 +429,17 @@ class TidiesUp(Receiver):
         finally:
             for ledger in self._ledgers.values():
                 cast(_TidiesUpLedger, ledger).tidy_up()
+
+
+class _DropsOldLedger(_TidiesUpLedger):
+    def __init__(self, directory: Path, application: str, **options: Any) -> None:
+        super().__init__(directory, application, **options)
+        written = max(path.stat().st_mtime for path in (directory / "log").iterdir())
+        if self.staged and time.time() - written > 3600:
+            self.tidy_up()
+
+
+class DropsOld(Receiver):
+    """Drops what is staged if it was written more than an hour ago, as it is started."""
+
+    ledger_class = _DropsOldLedger

@@ -26,7 +26,8 @@ _TRIED: Mapping[Premise, str] = {
 @dataclass(frozen=True, slots=True)
 class Stop(DeadlyFault):
     """SIGTERM of a server, as at each update and each reboot of a machine: what it does at its end
-    it does, and then it is started again. One that does not end is killed."""
+    it does, and then it is started again, a day later by its clock. One that does not end is
+    killed."""
 
     kind: ClassVar[str] = "stop"
     bound: ClassVar[str] = CRASH
@@ -51,7 +52,8 @@ class Stop(DeadlyFault):
         return {"node": self.node, self.at.phase: self.at.place}
 
     def describe(self) -> str:
-        return f"the {self.node} was stopped in good order {moment(self.at)}, and started again"
+        at = moment(self.at)
+        return f"the {self.node} was stopped in good order {at}, and came back a day later"
 
     def check(self, topology: Topology) -> None:
         if self.node not in SERVERS:
