@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bettong.harness.faults.kinds import Silence as Silence
     from bettong.harness.faults.kinds import Slice as Slice
     from bettong.harness.faults.kinds import Stall as Stall
+    from bettong.harness.faults.kinds import Stop as Stop
     from bettong.harness.faults.kinds import Storage as Storage
     from bettong.harness.faults.kinds import Throttle as Throttle
     from bettong.harness.faults.point import Point as Point
@@ -79,6 +80,7 @@ _MODULES = {
         "Silence",
         "Slice",
         "Stall",
+        "Stop",
         "Storage",
         "Throttle",
     ),

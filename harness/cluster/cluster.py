@@ -116,6 +116,12 @@ class Cluster:
         done = ended.status == 0 and not self.nodes[node].listens
         return incarnation, InjectionOutcome(done or ended.status == -signal.SIGKILL, str(ended))
 
+    def stop(self, node: str) -> tuple[int, InjectionOutcome]:
+        self._wanted.discard(node)
+        self._paused.discard(node)
+        incarnation, ended = self.nodes[node].stop()
+        return incarnation, InjectionOutcome(ended is not None, str(ended or "it was not running"))
+
     def cut_power(self, node: str, keep: Keep) -> tuple[int, InjectionOutcome]:
         incarnation, outcome = self.crash(node)
         lost = [] if self.accounts is None else lose(account(self.accounts, node), keep)

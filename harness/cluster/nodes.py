@@ -13,10 +13,15 @@ from typing import Self
 
 from bettong.engine.steps import ENV_TRACE, Instrumentation
 from bettong.harness.faults.actuator import InjectionOutcome
+from bettong.harness.processes.clock_ahead import ENV_AHEAD
+from bettong.harness.processes.patience import patience
 from bettong.harness.processes.session import Ended, Launcher, ProcessSession, Session
 from bettong.lineage.errors import BettongError
 
 START_TIMEOUT = 30.0
+STOP_TIMEOUT = 10.0
+DOWN_S = 86_400
+"""For how long a node that was stopped is down, by its clock: by then what is old is old."""
 
 
 class NodeError(BettongError):
@@ -67,6 +72,11 @@ class Node(ABC):
     def crash(self) -> tuple[int, Ended | None]:
         """The same, save that of a node with a warm JVM the JVM may be spared: nothing that its
         incarnation has begun goes on there."""
+        return self.kill()
+
+    def stop(self) -> tuple[int, Ended | None]:
+        """SIGTERM, as an operator's supervisor stops a node, and SIGKILL where that takes too
+        long."""
         return self.kill()
 
     def pause(self) -> InjectionOutcome:
@@ -134,11 +144,12 @@ class CommandNode(Node):
         self._env = {k: v for k, v in {**os.environ, **(env or {})}.items() if k != ENV_TRACE}
         self._launch = launch
         self._session: Session | None = None
+        self._ahead_s = 0
 
     def _start(self, instrumentation: Instrumentation) -> None:
         self._session = self._launch(
             self._command,
-            env={**self._env, **instrumentation.to_env()},
+            env={**self._env, **instrumentation.to_env(), ENV_AHEAD: str(self._ahead_s)},
             log=self.log,
             speaks=self._listen is not None,
         )
@@ -160,6 +171,13 @@ class CommandNode(Node):
     def _kill(self) -> Ended | None:
         session, self._session = self._session, None
         return session.kill() if session is not None else None
+
+    def stop(self) -> tuple[int, Ended | None]:
+        with self._lock:
+            session, self._session = self._session, None
+            ended = session.stop(patience(STOP_TIMEOUT)) if session is not None else None
+            self._ahead_s += DOWN_S
+            return self.incarnation, ended
 
     def _let_go(self) -> None:
         self._session = None

@@ -38,6 +38,10 @@ class AdmittingActuator:
             self._goes_down(node)
         return self._killed_by(node, *self._actuator.crash(node))
 
+    def stop(self, node: str) -> InjectionOutcome:
+        self._goes_down(node)
+        return self._killed_by(node, *self._actuator.stop(node))
+
     def cut_power(self, node: str, keep: Keep) -> InjectionOutcome:
         self._goes_down(node)
         return self._killed_by(node, *self._actuator.cut_power(node, keep))

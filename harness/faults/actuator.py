@@ -67,6 +67,10 @@ class Actuator(LinkActuator, Protocol):
         """Kill a node, and take from its disk what is not durable: the incarnation that is dead
         now, and what was lost."""
 
+    def stop(self, node: str) -> tuple[int, InjectionOutcome]:
+        """Ask a node to end, and kill it if it does not: its incarnation that is dead now, and
+        whether it lived until then."""
+
     def restart(self, node: str) -> None:
         """Start a node again; where it stands still, another one beside it."""
 
@@ -89,6 +93,9 @@ class RunActuator(LinkActuator, Protocol):
         """The link that the step's request travels on."""
 
     def crash(self, node: str, restart: bool) -> InjectionOutcome: ...
+    def stop(self, node: str) -> InjectionOutcome:
+        """Ask a node to end, and kill it if it does not; it comes back."""
+
     def cut_power(self, node: str, keep: Keep) -> InjectionOutcome:
         """Kill a node and take from its disk what is not durable; it comes back."""
 

@@ -10,6 +10,7 @@ from bettong.harness.faults.errors import ScheduleError
 from bettong.lineage.trace import TraceEvent
 
 DRIVER = "driver"
+SERVERS = ("gateway", "receiver")
 
 PointPhase = Literal["before", "after"]
 

@@ -13,6 +13,8 @@ The fork server ends when its standard input does. It has one thread, so that fo
 
 from __future__ import annotations
 
+import atexit
+
 # Not used here: what a process imports when it first reads its arguments, and names a host.
 import encodings.idna  # noqa: F401
 import gc
@@ -28,6 +30,8 @@ import sys
 import warnings
 from pathlib import Path
 from typing import Any
+
+from bettong.harness.processes import clock_ahead
 
 LONGEST_REQUEST = 1 << 20
 
@@ -118,6 +122,7 @@ def become(request: dict[str, Any], fds: list[int]) -> None:
         os.close(fd)
     os.environ.clear()
     os.environ.update(request["environment"])
+    clock_ahead.set_ahead(int(os.environ.get(clock_ahead.ENV_AHEAD, 0)))
     sys.argv = [request["module"], *request["arguments"]]
     # The module is imported already, and run once more under another name: that is meant.
     warnings.filterwarnings("ignore", category=RuntimeWarning, module="runpy")
@@ -130,6 +135,7 @@ def become(request: dict[str, Any], fds: list[int]) -> None:
     except BaseException:
         sys.excepthook(*sys.exc_info())
     finally:
+        atexit._run_exitfuncs()  # what it does at its end in production, it does here
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

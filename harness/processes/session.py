@@ -180,6 +180,10 @@ class Session(Protocol):
     def kill(self) -> Ended:
         """SIGKILL all of it."""
 
+    def stop(self, within: float) -> Ended:
+        """SIGTERM its first process, and SIGKILL what there is of it when that has ended, or after
+        so many seconds."""
+
     def pause(self) -> str:
         """Have all of it stand still; the evidence."""
 
@@ -296,6 +300,15 @@ class ProcessSession:
         status = self._process.wait(KILL_TIMEOUT)
         unguard_session(self.pid)
         return Ended(self.pid, status, len(killed))
+
+    def stop(self, within: float) -> Ended:
+        """SIGTERM the leader, and SIGKILL what there is of the session when it has ended, or after
+        so many seconds."""
+        if self.poll() is None:
+            send_signal([self.pid], signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(within)
+        return self.kill()
 
     def _members(self) -> list[int]:
         """Those of its processes that are there; none where its number is another session's by

@@ -307,8 +307,8 @@ class Carried:
         sent = {stream: len(self.messages[stream]) for stream in scenario.senders}
         noted = {stream: sent[stream] for stream in to_be_noted(scenario.senders, faults)}
         disturbed = power_was_cut or bool(faults)
-        swept = set() if power_was_cut else swept_in_the_end(sent, faults)
-        unswept = None if power_was_cut else commits_disturbed(faults)
+        swept = set() if power_was_cut else swept_in_the_end(sent, faults, self.first.events)
+        unswept = None if power_was_cut else commits_disturbed(faults, self.first.events)
         is_left = self._asked.again is None
         own = [name for name in scenario.servers if is_left and name not in scenario.classes]
         found = [

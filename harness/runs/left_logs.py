@@ -19,16 +19,18 @@ from bettong.engine.receiver.ledger import Ledger
 from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.kinds import Storage
-from bettong.harness.faults.step_ids import StepId
+from bettong.harness.faults.step_ids import FAULT, NODE_START, StepId
 from bettong.harness.runs.folder_content import MOST_KNOWN, FolderContent
 from bettong.lineage.errors import BettongError
 from bettong.lineage.results import Anomaly
+from bettong.lineage.trace import TraceEvent
 
 _Log = TypeVar("_Log", Journal, Ledger)
 
 _LAST_SEGMENTS = 2
 """The one that holds the last messages, and an empty one that was begun for more."""
 _COMMIT = "receiver.commit/"
+_DISTURBS = (FAULT, NODE_START)
 
 
 def check_logs(
@@ -60,22 +62,50 @@ def check_logs(
     return (*found, *(a for a in damaged if a.seen["server"] in not_started))
 
 
-def swept_in_the_end(sent: Mapping[str, int], faults: Sequence[Fault]) -> set[str]:
+def swept_in_the_end(
+    sent: Mapping[str, int], faults: Sequence[Fault], events: Sequence[TraceEvent] = ()
+) -> set[str]:
     """Streams whose last release nothing has disturbed: a call to the disk that failed before it is
-    no reason to keep what it was to remove."""
+    no reason to keep what it was to remove, nor is any fault that was over when it began.
+
+    Args:
+        events: the trace of the run.
+    """
     if not _fail_once(faults):
-        return set()
+        early = _begun_before_the_end_of_faults(events)
+        last = {s: f"gateway.release/{s}/{number - 1}" for s, number in sent.items()}
+        return {s for s, step in last.items() if not early.get(step, True)}
     hit = {point.step for fault in faults for point in fault.points}
     return {s for s, number in sent.items() if f"gateway.release/{s}/{number - 1}" not in hit}
 
 
-def commits_disturbed(faults: Sequence[Fault]) -> set[int] | None:
-    """The batches amid whose commit a call to the disk has failed; None where more than that may
-    have gone wrong."""
+def commits_disturbed(
+    faults: Sequence[Fault], events: Sequence[TraceEvent] = ()
+) -> set[int] | None:
+    """The batches amid whose commit a call to the disk has failed, or of which one had begun while
+    faults of other kinds were not over; None where nothing tells of these.
+
+    Args:
+        events: the trace of the run.
+    """
     if not _fail_once(faults):
-        return None
+        if not events:
+            return None
+        early = _begun_before_the_end_of_faults(events)
+        known = ((StepId.parse(s).batch, e) for s, e in early.items() if s.startswith(_COMMIT))
+        return {batch for batch, is_early in known if is_early and batch is not None}
     ids = (StepId.parse(point.step) for fault in faults for point in fault.points)
     return {id.batch for id in ids if id.batch is not None and str(id).startswith(_COMMIT)}
+
+
+def _begun_before_the_end_of_faults(events: Sequence[TraceEvent]) -> dict[str, bool]:
+    """For each step whether it was begun before the last that a fault did, or a node started."""
+    last = max((n for n, e in enumerate(events) if e.step.startswith(_DISTURBS)), default=-1)
+    first: dict[str, int] = {}
+    for n, event in enumerate(events):
+        if event.phase == "before":
+            first.setdefault(event.step, n)
+    return {step: n < last for step, n in first.items()}
 
 
 def _fail_once(faults: Sequence[Fault]) -> bool:

@@ -19,9 +19,10 @@ from bettong.harness.faults.kinds import (
     OmitReply,
     Pause,
     Silence,
+    Stop,
     Storage,
 )
-from bettong.harness.faults.point import Point, Topology
+from bettong.harness.faults.point import SERVERS, Point, Topology
 from bettong.harness.faults.schedule import Schedule
 from bettong.harness.strategies.pipelines import numbers, pipelines
 from bettong.lineage.results import AnomalyKind
@@ -158,8 +159,10 @@ def faults(topology: Topology = WORD_COUNT, batches: int = 3) -> st.SearchStrate
     sides = st.permutations(topology.nodes).map(lambda names: ((names[0],), (names[1],)))
     on_links = at.map(lambda point: Point(point.step, "before", point.occurrence))
     spans = st.tuples(at, at).filter(lambda span: span[1].may_follow(span[0]))
+    servers = [node for node in topology.nodes if node in SERVERS]
     return st.one_of(
         st.builds(Crash, nodes, at, st.booleans()),
+        st.builds(Stop, st.sampled_from(servers), at) if servers else st.nothing(),
         st.builds(Omit, links, on_links),
         st.builds(OmitReply, links, on_links),
         st.builds(Silence, links, on_links),

@@ -33,6 +33,9 @@ class _NoFaults:
     def crash(self, node: str) -> tuple[int, InjectionOutcome]:
         raise NotImplementedError
 
+    def stop(self, node: str) -> tuple[int, InjectionOutcome]:
+        raise NotImplementedError
+
     def restart(self, node: str) -> None:
         raise NotImplementedError
 

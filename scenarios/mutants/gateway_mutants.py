@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.scenario import Scenario
+from bettong.scenarios.corners import ROLLING
 from bettong.scenarios.counting import COUNTING
 from bettong.scenarios.market_spread import MARKET_SPREAD
 from bettong.scenarios.mutants.definition import mutant
@@ -106,6 +107,22 @@ MUTANTS: Sequence[Scenario] = (
         "gateway",
         "gateways:EndsOnRepeatedRelease",
         "Answer what is asked again as before: a client cannot know whether its request arrived.",
+    ),
+    mutant(
+        COUNTING,
+        "gateway_goes_by_old_notes",
+        "the gateway notes as it is stopped how far a stream is, and goes by that at every start",
+        "gateway",
+        "gateways:GoesByItsNote",
+        "Remove what a stop has noted before anything is added to what it tells of.",
+    ),
+    mutant(
+        ROLLING,
+        "gateway_indexes_the_first",
+        "after a restart the gateway finds messages from the first record on, and removes none",
+        "gateway",
+        "gateways:IndexesTheFirst",
+        "Index what is read back as what is appended: what is removed goes by the index.",
     ),
     mutant(
         MARKET_SPREAD,

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from bettong.engine import steps
@@ -25,6 +26,8 @@ from bettong.engine.ingest.journal import Journal
 from bettong.engine.ingest.stream import Stream
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.watched import if_watched, known
+from bettong.engine.storage.disk import replace_file
+from bettong.engine.storage.log import Position
 
 
 class AcksEarly(Gateway):
@@ -224,3 +227,44 @@ class TakesSilenceForTheEnd(Gateway):
         ahead = any(other.journal.end > reply.end for other in self._streams.values())
         self._silent[name] = self._silent[name] + 1 if lacks and ahead else 0
         return replace(reply, ended=True) if self._silent[name] > 3 else reply
+
+
+class _NotesItsEnd(Journal):
+    """A journal that is closed notes how far it is, and one that is opened goes by that."""
+
+    def __init__(self, directory: Path, stream: str, **options: Any) -> None:
+        super().__init__(directory, stream, **options)
+        self._note = directory / "closed"
+        if self._note.exists():
+            self.end = int(self._note.read_text())
+
+    def close(self) -> None:
+        replace_file(self._note, b"%d" % self.end)
+        super().close()
+
+
+class GoesByItsNote(Gateway):
+    """Notes as it is stopped what it would find as it starts, and never removes the note."""
+
+    journal_class = _NotesItsEnd
+
+    def run(self) -> None:
+        try:
+            super().run()
+        finally:
+            for stream in self._streams.values():
+                stream.journal.close()
+
+
+class _IndexesTheFirst(Journal):
+    """Of the records that are there as it is opened, the first one alone gets into the index."""
+
+    def _indexed(self, first: int, position: Position) -> None:
+        if not self._index or hasattr(self, "_log"):
+            super()._indexed(first, position)
+
+
+class IndexesTheFirst(Gateway):
+    """Finds all messages from the first record on after a restart, and so removes none before."""
+
+    journal_class = _IndexesTheFirst

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext, suppress
@@ -13,7 +14,7 @@ from typing import Any, cast
 from bettong.engine.net.connection import Connection
 from bettong.engine.net.frame import Buffer
 from bettong.engine.receiver.batches import Batches
-from bettong.engine.receiver.ledger import Ledger, Part, Staged
+from bettong.engine.receiver.ledger import _OPEN, Ledger, Part, Staged
 from bettong.engine.receiver.output import Output
 from bettong.engine.receiver.protocol import Commit, Committed
 from bettong.engine.receiver.server import Receiver
@@ -408,3 +409,37 @@ class ReadsOnce(Receiver):
     """Takes what one read gives for all that there is in its output, and more for damage."""
 
     ledger_class = _ReadsOnceLedger
+
+
+class _TidiesUpLedger(Ledger):
+    def tidy_up(self) -> None:
+        with self._lock:
+            self._log.append(_OPEN, self.epoch)  # whoever opens the log drops what is staged
+            self.staged.clear()
+
+
+class TidiesUp(Receiver):
+    """Drops what is staged as it is stopped, as if nobody would come back for it."""
+
+    ledger_class = _TidiesUpLedger
+
+    def run(self) -> None:
+        try:
+            super().run()
+        finally:
+            for ledger in self._ledgers.values():
+                cast(_TidiesUpLedger, ledger).tidy_up()
+
+
+class _DropsOldLedger(_TidiesUpLedger):
+    def __init__(self, directory: Path, application: str, **options: Any) -> None:
+        super().__init__(directory, application, **options)
+        written = max(path.stat().st_mtime for path in (directory / "log").iterdir())
+        if self.staged and time.time() - written > 3600:
+            self.tidy_up()
+
+
+class DropsOld(Receiver):
+    """Drops what is staged if it was written more than an hour ago, as it is started."""
+
+    ledger_class = _DropsOldLedger

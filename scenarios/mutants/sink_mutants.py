@@ -62,6 +62,22 @@ MUTANTS: Sequence[Scenario] = (
     ),
     mutant(
         COUNTING,
+        "sink_drops_what_is_old",
+        "the sink drops rows as it starts that were staged more than an hour ago",
+        "receiver",
+        "receivers:DropsOld",
+        "Let a newer epoch say what nobody wants any more, and not the clock.",
+    ),
+    mutant(
+        COUNTING,
+        "sink_tidies_up_as_it_stops",
+        "the sink drops what is staged as it is stopped, although its batch goes on after that",
+        "receiver",
+        "receivers:TidiesUp",
+        "Keep what was said to be prepared until a driver commits it or begins another epoch.",
+    ),
+    mutant(
+        COUNTING,
         "sink_shows_rows_next_time",
         "the sink answers that a batch is committed whose output it could not write yet",
         "receiver",

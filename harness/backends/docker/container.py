@@ -85,6 +85,16 @@ class ContainerSession:
             self._released(self._container)
         return self._how
 
+    def stop(self, within: float) -> Ended:
+        """Have the engine send SIGTERM to the container's first process, and SIGKILL to what there
+        is of it after so many seconds."""
+        from docker.errors import APIError
+
+        with contextlib.suppress(APIError):  # it has just ended
+            self._container.kill("SIGTERM")
+        self._gone.wait(within)
+        return self.kill()
+
     def pause(self) -> str:
         """Have the engine freeze every process of the container; the evidence."""
         self._container.pause()

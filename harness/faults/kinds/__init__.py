@@ -15,6 +15,7 @@ from bettong.harness.faults.kinds.reset import Reset
 from bettong.harness.faults.kinds.silence import Silence
 from bettong.harness.faults.kinds.slice import Slice
 from bettong.harness.faults.kinds.stall import Stall
+from bettong.harness.faults.kinds.stop import Stop
 from bettong.harness.faults.kinds.storage import Storage
 from bettong.harness.faults.kinds.throttle import Throttle
 
@@ -35,12 +36,14 @@ __all__ = [
     "Silence",
     "Slice",
     "Stall",
+    "Stop",
     "Storage",
     "Throttle",
 ]
 
 SHIPPED: tuple[type[Fault], ...] = (
     Crash,
+    Stop,
     Pause,
     Stall,
     Storage,

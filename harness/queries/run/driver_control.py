@@ -87,6 +87,10 @@ class DriverControl:
         with self._lock:
             return incarnation in self._crashed
 
+    def stop(self, node: str) -> tuple[int, InjectionOutcome]:
+        """The server of a sink under check is not ours to stop."""
+        raise BettongError("a query's driver is crashed, not stopped: there is no server of ours")
+
     def restart(self, node: str) -> None:
         """The main thread does it when it knows of the crash."""
 

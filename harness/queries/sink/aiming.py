@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from bettong.engine.steps import Instrumentation
-from bettong.harness.queries.sink import clock_ahead
+from bettong.harness.processes import clock_ahead
 
 _AIM = "bettong-probe.json"
 NOTES = "bettong-outside.txt"

@@ -35,7 +35,8 @@ from urllib.parse import unquote, urlsplit
 
 from bettong.engine.steps import Instrumentation, Recorder
 from bettong.harness.faults.step_ids import CONCURRENT
-from bettong.harness.queries.sink import clock_ahead, triggers
+from bettong.harness.processes import clock_ahead
+from bettong.harness.queries.sink import triggers
 from bettong.harness.queries.sink.aiming import NOTED_PROCESSES, NOTED_TURNS, NOTES, aim_file
 from bettong.harness.queries.sink.commits import (
     BACKUP,

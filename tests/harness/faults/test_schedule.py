@@ -141,6 +141,7 @@ def test_the_ids_are_stable() -> None:
         faults:
           - crash: {node: driver, before: batch=1/sink.commit}
           - crash: {node: driver, after: batch=1/sink.commit#2, restart: false}
+          - stop: {node: receiver, before: receiver.commit/batch=1}
           - omit: {link: driver->receiver, at: batch=1/sink.commit}
           - omit-reply: {link: driver->receiver, at: batch=1/sink.commit#2}
           - cut: {between: [[w1], [w2, driver]], from: metadata, until: after batch=1/commits}
@@ -156,6 +157,7 @@ def test_the_ids_are_stable() -> None:
     assert schedule.ids == (
         "crash(driver, before batch=1/sink.commit)",
         "crash(driver, after batch=1/sink.commit#2, for good)",
+        "stop(receiver, before receiver.commit/batch=1)",
         "omit(driver->receiver, batch=1/sink.commit)",
         "omit-reply(driver->receiver, batch=1/sink.commit#2)",
         "cut(w1|w2+driver, from metadata until after batch=1/commits)",
@@ -186,6 +188,7 @@ def test_the_ids_are_stable() -> None:
         ),
         ("faults: [{storage: {before: metadata, errno: ENOSPACE}}]", "did you mean ENOSPC?"),
         ("faults: [{crash: {node: driver}}]", "give one of before and after"),
+        ("faults: [{stop: {node: driver, before: metadata}}]", "a stop is of a server"),
         ("faults: [{omit: {link: driver->gateway}}]", "at is missing"),
         ("faults: [{omit: {link: driver->gateway, at: after metadata}}]", "name the step alone"),
         ("fault: []", "did you mean faults?"),

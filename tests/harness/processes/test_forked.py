@@ -14,15 +14,24 @@ import psutil
 import pytest
 
 from bettong.engine.steps import Instrumentation
+from bettong.harness.processes.clock_ahead import ENV_AHEAD
 from bettong.harness.processes.fork_servers import ForkServers
 from bettong.harness.processes.forked import Forked, ForkServerProcess
 from bettong.lineage.errors import UsageError
 
 MODULE = """
-import json, os, sys, time
+import atexit, json, os, signal, sys, time
 if sys.argv[1] == "stay":
     print(json.dumps({"listening": os.environ["NAME"], "session": os.getsid(0)}), flush=True)
     time.sleep(600)
+if sys.argv[1] == "tidy":
+    atexit.register(print, "tidied up", file=sys.stderr)
+    print(json.dumps({"listening": ""}), flush=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.pause()
+if sys.argv[1] == "day":
+    print(int(time.time()), file=sys.stderr)
+    sys.exit(0)
 if sys.argv[1] == "hash":
     print(hash("a text"), file=sys.stderr)
     sys.exit(0)
@@ -66,6 +75,28 @@ def test_a_forked_process_leads_a_session_and_is_killed_with_it(
     ended = session.kill()
     assert (ended.status, ended.processes) == (-signal.SIGKILL, 1)
     assert not psutil.pid_exists(ended.pid)
+
+
+def test_a_forked_process_that_is_stopped_does_what_it_does_at_its_end(
+    fork_server: ForkServerProcess, tmp_path: Path
+) -> None:
+    session = fork_server.start(["forked_child", "tidy"], env={}, log=tmp_path / "log", speaks=True)
+    assert session.first_line(60)
+    ended = session.stop(60)
+    assert (ended.status, (tmp_path / "log").read_text()) == (0, "tidied up\n")
+
+
+def test_a_forked_process_is_told_what_day_it_is(
+    fork_server: ForkServerProcess, tmp_path: Path
+) -> None:
+    def told(ahead: int) -> int:
+        log = tmp_path / str(ahead)
+        session = fork_server.start(["forked_child", "day"], env={ENV_AHEAD: str(ahead)}, log=log)
+        assert session.wait(60) == 0
+        return int(log.read_text())
+
+    later, now = told(86_400), told(0)
+    assert 43_200 < later - now <= 86_400
 
 
 def test_a_node_that_was_started_again_hashes_otherwise(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -86,6 +87,33 @@ def test_killing_what_has_ended_already_tells_its_own_status(tmp_path: Path) -> 
     )
     assert session.wait(60) == 3
     assert session.kill().status == 3
+
+
+STOPPED = """
+import signal, sys
+def end(*_):
+    print("done", flush=True)
+    sys.exit(0)
+signal.signal(signal.SIGTERM, signal.SIG_IGN if sys.argv[1:] else end)
+print("on", flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize(
+    ("ignores", "status", "said", "killed"),
+    [((), 0, "on\ndone\n", 0), (("it",), -signal.SIGKILL, "on\n", 1)],
+)
+def test_a_session_is_asked_to_end_and_killed_if_it_does_not(
+    tmp_path: Path, ignores: Sequence[str], status: int, said: str, killed: int
+) -> None:
+    session = ProcessSession.start(
+        [sys.executable, "-c", STOPPED, *ignores], env=dict(os.environ), log=tmp_path / "log"
+    )
+    wait_text(tmp_path / "log")
+    ended = session.stop(0.1 if ignores else 60.0)
+    assert (ended.status, ended.processes) == (status, killed)
+    assert (tmp_path / "log").read_text() == said
 
 
 def test_what_does_not_exist_cannot_be_started(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from bettong.harness.cluster.layout import Layout
 from bettong.harness.faults.kinds import Crash, Storage
 from bettong.harness.faults.point import Point
 from bettong.harness.runs.left_logs import check_logs, commits_disturbed, swept_in_the_end
+from bettong.lineage.trace import TraceEvent
 
 SENT = {"lines": 3}
 
@@ -162,6 +163,25 @@ def test_a_release_after_which_nothing_has_failed_has_removed_what_an_earlier_on
     goes_on = Storage(Point("gateway.release/lines/1"), "EIO", call=3, lasting=True)
     killed = Crash("gateway", Point("gateway.release/lines/1"))
     assert swept_in_the_end(sent, (goes_on,)) == swept_in_the_end(sent, (killed,)) == set()
+
+
+def told(*steps: str) -> list[TraceEvent]:
+    return [TraceEvent(step, "before", "gateway") for step in steps]
+
+
+def test_what_begins_after_all_faults_has_removed_what_they_have_left() -> None:
+    sent = {"lines": 4, "words": 2}
+    killed = [Crash("gateway", Point("gateway.release/lines/1"))]
+    last = ("gateway.release/lines/3", "gateway.release/words/1")
+    commits = ("receiver.commit/batch=1", "receiver.commit/batch=2/doubled")
+    fault, start = "fault/crash(gateway, …)", "node.start/gateway"
+    after = told(fault, start, last[0], commits[0])
+    assert swept_in_the_end(sent, killed, after) == {"lines"}
+    assert commits_disturbed(killed, after) == set()
+    for over in (fault, start):
+        amid = told(fault, *last, *commits, over, last[0], commits[0])
+        assert swept_in_the_end(sent, killed, amid) == set()
+        assert commits_disturbed(killed, amid) == {1, 2}
 
 
 def test_a_commit_amid_which_a_call_has_failed_may_have_removed_nothing() -> None:

@@ -18,6 +18,8 @@ from bettong.scenarios.mutants.shipped import MUTANTS
 
 NONE = {"crashes": 0, "losses": 0, "batches": 1}
 KINDS = [
+    ("crashes", "gateway_goes_by_old_notes", "stop(gateway, after gateway.append/"),
+    ("crashes", "sink_tidies_up_as_it_stops", "stop(receiver, before receiver.commit/batch=0)"),
     ("pauses", "sink_fences_nobody", "pause(driver, from batch=0/"),
     ("pauses", "epoch_taken_by_rename", "pause(driver, from epoch=1/take, call "),
     ("pauses", "commit_awaited_for_good", "silence(driver->receiver, batch=0/sink.commit"),

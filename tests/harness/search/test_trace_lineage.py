@@ -352,6 +352,17 @@ def proposed(run: RunLineage) -> set[str]:
     return found
 
 
+def test_a_server_is_stopped_once_it_has_what_nobody_knows_of_and_may_die_after_that() -> None:
+    trace = clean()
+    trace.begin(SERVED, COMMIT, node="receiver")  # asked again
+    trace.end(SERVED, COMMIT, node="receiver")
+    run = lineage_of(trace.events, kinds={CRASH, WRITE})
+    stopped = f"stop(receiver, before {SERVED})"
+    assert [id for id in run.faults if id.startswith("stop")] == [stopped]
+    kinds = ({CRASH, WRITE}, {CRASH})
+    assert [run.faults[stopped].counts_as(asked) for asked in kinds] == [WRITE, CRASH]
+
+
 SYNCED = [[1, "append", "1.0", 9], [2, "sync", "1.0", 0]]
 
 

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from time_machine import travel
 
+ENV_AHEAD = "BETTONG_CLOCK_AHEAD"
+"""By how many seconds the clock of a forked process is ahead."""
+
 _travels: tuple[int, travel] | None = None
 
 
