@@ -51,7 +51,7 @@ of the search."""
 _ALONE = 3
 """So many fault sets are run before others go on beside them: the likeliest, which the start of
 further drivers is not to slow down."""
-_SINGLE, _TOGETHER = 16, 4
+_SINGLE, _TOGETHER = 48, 4
 """So many are put up before what the first of them teaches is taken in, single ones and others, to
 keep two lanes busy while one of them waits. What a single fault teaches rules out no other one, so
 that there are enough of them for as long as a client may take to give up."""
