@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from bettong.harness.queries.run.polled_lock import PolledLocks
@@ -25,10 +27,22 @@ class Clients:
 
     endless: set[tuple[str, str]] = field(default_factory=set)
     locks: PolledLocks = field(default_factory=PolledLocks)
+    _told: list[tuple[tuple[str, str], Callable[[], object]]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def patience_s(self, what: str, endpoint: str) -> float:
         """How long it goes wrong at most."""
         return PATIENCE_S if (what, endpoint) in self.endless else LONG_S
+
+    def tell(self, what: str, endpoint: str, known: Callable[[], object]) -> None:
+        """Call ``known`` when a run on another lane has shown that they do not give this up."""
+        with self._lock:
+            self._told.append(((what, endpoint), known))
+
+    def tell_no_more(self, known: Callable[[], object]) -> None:
+        """That run has come to its end."""
+        with self._lock:
+            self._told = [told for told in self._told if told[1] != known]
 
     def not_given_up(self, what: str, endpoint: str, silent: bool) -> None:
         """It went wrong so long, and they have not given up. ``silent``: they have sent nothing
@@ -36,6 +50,10 @@ class Clients:
         their connection is silent, they could have learned by that alone: the other silence would
         have been the same to them.
         """
-        self.endless.add((what, endpoint))
-        if silent and what == STANDS_STILL:
-            self.endless.add((UNHEARD, endpoint))
+        with self._lock:
+            self.endless.add((what, endpoint))
+            if silent and what == STANDS_STILL:
+                self.endless.add((UNHEARD, endpoint))
+            known = [call for about, call in self._told if about in self.endless]
+        for call in known:
+            call()

@@ -19,7 +19,7 @@ from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.lost_executor import SECOND, attempt_of
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.zombie import MISSED, WAITED, WOKEN
-from bettong.harness.queries.run.clients import STANDS_STILL, UNHEARD, Clients
+from bettong.harness.queries.run.clients import PATIENCE_S, STANDS_STILL, UNHEARD, Clients
 from bettong.harness.queries.run.endpoints import Contacts, EndpointProxies
 from bettong.harness.wire import Armed, CutPoint
 from bettong.harness.wire.armed import Lasts
@@ -90,6 +90,7 @@ class FaultInjector:
     _armed: dict[str, Armed] = field(default_factory=dict)
     _begun: set[str] = field(default_factory=set)
     _lasting: dict[str, Callable[[], object]] = field(default_factory=dict)
+    _known: dict[str, Callable[[], object]] = field(default_factory=dict)
     _went_on: set[str] = field(default_factory=set)
     _holds: dict[str, _Hold] = field(default_factory=dict)
     _amid: dict[str, Armed] = field(default_factory=dict)
@@ -240,14 +241,24 @@ class FaultInjector:
             self._begun.add(id)
             self._lasting[id] = end
         endpoint = next(fault.place for fault in self.faults if fault.id == id)
-        seconds = self.clients.patience_s(what, endpoint)
-        timer = threading.Timer(seconds, self._outlast, (id, what, endpoint, since))
-        timer.daemon = True
-        timer.start()
+        begun, seconds = time.monotonic(), self.clients.patience_s(what, endpoint)
+        soon = partial(self._outlast, id, what, endpoint)
+        if seconds == PATIENCE_S:
+            _in(seconds, soon)
+            return seconds
+
+        def known() -> None:
+            self.clients.tell_no_more(known)
+            _in(max(0.0, begun + PATIENCE_S - time.monotonic()), soon)
+
+        self._known[id] = known
+        self.clients.tell(what, endpoint, known)
+        _in(seconds, partial(soon, since))
         return seconds
 
-    def _outlast(self, id: str, what: str, endpoint: str, since: Contacts | None) -> None:
-        """The time is up: who has taken no step meanwhile has not given up."""
+    def _outlast(self, id: str, what: str, endpoint: str, since: Contacts | None = None) -> None:
+        """The time is up: who has taken no step meanwhile has not given up. ``since``: only where
+        it was long, for in a short one who would give up may have been silent as well."""
         silent = since is not None and self.endpoint_proxies.contacts() == since
         if self._end(id) and id not in self._went_on:
             self.clients.not_given_up(what, endpoint, silent)
@@ -258,7 +269,9 @@ class FaultInjector:
             end = self._lasting.pop(id, None)
             if end is not None:
                 end()
-            return end is not None
+        if (known := self._known.pop(id, None)) is not None:
+            self.clients.tell_no_more(known)
+        return end is not None
 
     def met(self, event: TraceEvent) -> None:
         """A step is taken; its process waits until this returns."""
@@ -342,3 +355,10 @@ class FaultInjector:
         self._again.set()
         self._over.set()
         self.let_go()
+
+
+def _in(seconds: float, call: Callable[[], object]) -> None:
+    """Call it then, beside all else; the process ends without."""
+    timer = threading.Timer(seconds, call)
+    timer.daemon = True
+    timer.start()

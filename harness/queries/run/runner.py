@@ -81,6 +81,10 @@ class QueryRunner:
         """Start no driver for one that dies from now on: the last runs are made."""
         self._environment.pool.start_no_more()
 
+    def start_no_more_on_two_cores(self) -> None:
+        """The same of drivers with two cores."""
+        self._two_cores().pool.start_no_more()
+
     @property
     def ready(self) -> bool:
         """Whether a driver is there, so that a run need not wait until one is started."""

@@ -51,7 +51,7 @@ of the search."""
 _ALONE = 3
 """So many fault sets are run before others go on beside them: the likeliest, which the start of
 further drivers is not to slow down."""
-_SINGLE, _TOGETHER = 16, 4
+_SINGLE, _TOGETHER = 48, 4
 """So many are put up before what the first of them teaches is taken in, single ones and others, to
 keep two lanes busy while one of them waits. What a single fault teaches rules out no other one, so
 that there are enough of them for as long as a client may take to give up."""
@@ -103,6 +103,7 @@ class QueryExecutor:
     _alone: int = _ALONE
     confirmations: Confirmations = field(init=False)
     _free: FreeRunners = field(init=False)
+    _begun: set[FaultSet] = field(default_factory=set)
     _tried: set[FaultSet] = field(default_factory=set)
     _ran_clean: set[RanLine] = field(default_factory=set)
     _broken: list[FaultSet] = field(default_factory=list)
@@ -198,6 +199,7 @@ class QueryExecutor:
         if not schedule and self.clean:
             return self.clean.pop(0)
         real = real or self.real
+        self._begun.add(schedule)
         faults = [self.fault(id) for id in sorted(schedule)]
         made = None if real else self.made.pop(schedule, None)
         run, note = made or self._replayed(faults, real), ""
@@ -302,11 +304,22 @@ class QueryExecutor:
     def _with_runner(
         self, faults: Sequence[QueryFault], *, replay_layout: int, real: bool
     ) -> QueryRun:
-        with self._free.taken_for(faults) as runner:
+        killed = real and any(fault.crashes for fault in faults)
+        with self._free.taken_for(faults, killed) as runner:
+            if any(fault.loses_executor for fault in faults) and not self._two_cores_to_come():
+                runner.start_no_more_on_two_cores()
             run = runner.run(faults, replay_layout=replay_layout, real=real)
         self.ran |= run.ran
         self.in_turn |= run.in_turn
         return run
+
+    def _two_cores_to_come(self) -> bool:
+        """Whether a fault set is known, and not begun, that needs a driver with two cores."""
+        return any(
+            fault.loses_executor or fault.cores
+            for schedule in self.why.known - self._begun
+            for fault in map(self.fault, schedule)
+        )
 
     def on_event(self, event: SearchEvent) -> None:
         """Take in what the search has run, and pass on how far it has come."""

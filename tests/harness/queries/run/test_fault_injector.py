@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from bettong.harness.faults.actuator import InjectionOutcome
 from bettong.harness.queries.faults.kinds import parse_fault, refused_once
 from bettong.harness.queries.run import injector as injector_module
+from bettong.harness.queries.run.clients import LONG_S, PATIENCE_S, STANDS_STILL, Clients
 from bettong.harness.queries.run.injector import FaultInjector
 from bettong.harness.wire.armed import WireEvidence
 from bettong.lineage.trace import TraceEvent
@@ -197,10 +197,15 @@ def test_nothing_is_heard_of_a_request_until_the_client_gives_up(
 
 
 class Timers(list[Callable[[], object]]):
-    """What is to be done when the time is up."""
+    """What is to be done when the time is up; ``seconds``: in how long."""
 
-    def __call__(self, seconds: float, act: Callable[..., object], given: Any) -> Timers:
-        self.append(partial(act, *given))
+    def __init__(self) -> None:
+        super().__init__()
+        self.seconds: list[float] = []
+
+    def __call__(self, seconds: float, act: Callable[[], object]) -> Timers:
+        self.append(act)
+        self.seconds.append(seconds)
         return self
 
     def start(self) -> None:
@@ -268,6 +273,49 @@ def test_who_only_waits_for_a_server_cannot_tell_that_it_stands_still(
     time_is_up()
     silent = {("nothing is heard", "db")} if alike else set()
     assert run.clients.endless == {("it stands still", "db")} | silent
+
+
+def test_who_is_silent_for_a_short_time_may_give_up_later_what_is_another_silence(
+    timers: Timers,
+) -> None:
+    proxies, known = Proxies(), (STANDS_STILL, "db")
+    run = injector(proxies, "pause(server, before db/COMMIT=1)")
+    run.clients = Clients({known})
+    met(run, proxies)
+    (time_is_up,) = timers
+    time_is_up()
+    assert (run.clients.endless, timers.seconds) == ({known}, [PATIENCE_S])
+
+
+def test_what_another_lane_has_shown_of_a_client_ends_the_wait_for_it(timers: Timers) -> None:
+    fault = "omit(db/COMMIT=1) and each time again"
+    proxies, others = Proxies(), Proxies()
+    run, other = injector(proxies, fault), injector(others, fault)
+    other.clients = run.clients
+    met(run, proxies)
+    met(other, others)
+    time_is_up, too_late = timers
+    time_is_up()
+    _, _, enough = timers
+    assert timers.seconds[:2] == [LONG_S, LONG_S]
+    assert timers.seconds[2] <= PATIENCE_S
+    assert not others.armed[0].healed
+    enough()
+    assert others.armed[0].healed
+    too_late()
+    assert len(timers) == 3
+
+
+def test_a_run_that_is_over_is_told_nothing(timers: Timers) -> None:
+    fault = "omit(db/COMMIT=1) and each time again"
+    proxies, others = Proxies(), Proxies()
+    run, other = injector(proxies, fault), injector(others, fault)
+    other.clients = run.clients
+    met(run, proxies)
+    met(other, others)
+    other.end()
+    timers[0]()
+    assert len(timers) == 2
 
 
 LATE = "pause(driver, before db/COMMIT=1)"

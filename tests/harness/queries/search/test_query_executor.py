@@ -23,8 +23,8 @@ from bettong.lineage.search.executor import Execution
 
 CRASH = "crash(driver, before batch=1/commits)"
 SOURCE = Input()
-RUN_S = 5.0
-"""What a run takes where no client has to give up."""
+RUN_S = 1.4
+"""What a run takes where no client has to give up, on a machine with nothing else to do."""
 
 
 class Runs:
@@ -99,6 +99,28 @@ def judged(*runs: QueryRun) -> tuple[SinkExecutor, Execution, Asked]:
     runner = Asked(*runs)
     executor = SinkExecutor(runner, SOURCE, False, Why(2, SOURCE.batches, 1))  # type: ignore[arg-type]
     return executor, executor.run(frozenset({CRASH})), runner
+
+
+class TwoCores(Asked):
+    """Notes after how many runs no driver with two cores is started any more."""
+
+    no_more_after: int | None = None
+
+    def start_no_more_on_two_cores(self) -> None:
+        self.no_more_after = len(self.real)
+
+
+def test_after_the_last_executor_that_is_lost_no_driver_is_started_for_another() -> None:
+    lost = [
+        f"lost-executor(before batch=1/p=0/a=0/source.middle{end})" for end in ("", ", goes on")
+    ]
+    runner = TwoCores(*(whole(evidence={id: "lost"}) for id in lost))
+    executor = SinkExecutor(runner, SOURCE, False, Why(2, SOURCE.batches, 1))  # type: ignore[arg-type]
+    executor.why.known.update(frozenset({id}) for id in (CRASH, *lost))
+    executor.attempt(frozenset({lost[0]}))
+    assert runner.no_more_after is None
+    executor.attempt(frozenset({lost[1]}))
+    assert runner.no_more_after == 1
 
 
 def test_an_exception_of_read_that_only_a_kept_crash_shows_is_no_violation() -> None:
