@@ -100,7 +100,7 @@ class Lanes:
         takes all that the machine has, so that it is begun when this is asked first: None until
         they are there. What is given is that of :func:`~.apart.apart`, with None for a run that is
         still to be made. Raises DisturbedError."""
-        self.begin()
+        self._begin()
         if self._other is None:
             return []
         if not self._other.ready:
@@ -108,7 +108,7 @@ class Lanes:
         self.replayed = replayed or self.replayed
         return self.apart(clean, fingerprint, same, left)
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         """Begin to start what the second lane needs, if there may be one."""
         if self._apart:
             self._other = self._other or self._second()
@@ -121,7 +121,7 @@ class Lanes:
         left: Rows = (),
     ) -> list[QueryRunner]:
         """The same, and the second lane is waited for. Raises DisturbedError."""
-        self.begin()
+        self._begin()
         other = self._other
         if other is None:
             return []

@@ -229,7 +229,6 @@ class _Check:
         self._why = JobWhy(request.window, 0, request.faults)
         self._why.repeats = isinstance(job.oracle, OnePerKey)
         self._why.fed = any(isinstance(x, StepInput) for x in job.inputs.values())
-        self._why.divisible = any(map(divisible, job.inputs.values()))
         self._why.topics = any(isinstance(x, StepInput) and x.on_topic for x in job.inputs.values())
         self._why.own_session = request.script is not None
         self._executor = QueryExecutor(
@@ -269,20 +268,18 @@ class _Check:
             only = executor.findings_of(self._request.only, clean)
             return self._answer.conclude(executor, only)
         sampled: list[Execution] = []
+        executor.keep = frozenset({REPLAYED.id})
+        executor.widen(self._beside)
         self._lanes.first.start_ahead()
         findings = search(executor, self._request, sampled.append, self._deadline)
         return self._answer.conclude(executor, findings, sampled)
 
-    def _go_on_side_by_side(self) -> None:
-        """Use two lanes from now on, if there may be two. Raises DisturbedError."""
-
+    def _beside(self) -> Sequence[QueryRunner] | None:
         def same(a: Sequence[Row], b: Sequence[Row]) -> bool:
             return not differ(self._job.compare, a, b)
 
-        lanes, executor = self._lanes, self._executor
-        executor.add(lanes.apart(self._clean, _fingerprint, same, self._left))
-        if lanes.replayed is not None:
-            executor.made[frozenset({REPLAYED.id})] = lanes.replayed
+        kept = self._executor.kept
+        return self._lanes.beside(self._clean, kept, _fingerprint, same, self._left)
 
     def _expect_the_same_rows(self) -> None:
         """Raises VacuousError when a source of the user's own does not give the same rows for the
@@ -325,7 +322,6 @@ class _Check:
         executor.why.seen = self._in_sight and not run.outside and changes_in_sight(run)
         # What is kept elsewhere cannot be put back as it was at a crash.
         executor.real = executor.real or not executor.why.seen
-        self._lanes.begin()
         again = executor.run_clean()
         other = executor.last
         self._expect_sense(other)
@@ -341,7 +337,6 @@ class _Check:
             if wrong := self._wrong_in_the_second(run, other, facts):
                 return replace(again, outcome="violation", anomalies=wrong)
             raise VacuousError(f"{name}: two runs without faults differ: {in_two_runs(odd)}")
-        self._go_on_side_by_side()
         variants = self._variants(facts)
         varied = executor.side_by_side(partial(self._run_of, variant) for variant in variants)
         for variant, each in zip(variants, varied, strict=True):
@@ -368,6 +363,10 @@ class _Check:
             hangs or bool(facts.watermarks),
             partial(self._run_of, MORE_STEPS),
         )
+        # In smaller batches other rows may come too late, and which of a key is missing is free.
+        once_in_time = isinstance(self._job.oracle, OnePerKey) and facts.watermarks
+        enough = any(map(divisible, self._job.inputs.values()))
+        self._why.divisible = enough and not once_in_time
         verdict = self._judged.run(run)
         if verdict.anomalies:
             return replace(first, outcome="violation", anomalies=verdict.anomalies)

@@ -51,8 +51,8 @@ class InMoreSteps:
 
     def judged(self, run: QueryRun) -> Judged:
         """What a run is held against: as before. Only where it may hang on how rows are cut, what
-        the run without a fault has that cuts them so; of a job with state of which a restart has
-        cut them otherwise, what all runs without faults have."""
+        the run without a fault has that cuts them so; where a restart has cut them otherwise, as
+        it may where there is state, what all runs without faults have."""
         with self._one_asks:
             cut, alone, otherwise = self._known
         return alone if run.cut == cut else otherwise
@@ -70,4 +70,4 @@ class InMoreSteps:
             before.cut_otherwise(envelope(self._compare, rows), list(rows.values()))
             for rows in (own, {**self._clean, **own})
         )
-        return run.cut, alone, alone if self._by_cut is None else all_of_them
+        return run.cut, alone, all_of_them

@@ -70,8 +70,6 @@ class QueryExecutor:
         judge: judges a run by what it was given, under these faults.
         fingerprint: equal for clean runs that are alike.
         clean: executions of clean runs that were made before the search asks for them.
-        made: runs under a fault set, alone and with replays dealt out in another way, that were
-            made before the search asks for them.
         last: the latest run that was settled.
         traces: where the traces of runs that are not good are kept, if anywhere.
         expect: the level that the query has to have.
@@ -89,7 +87,6 @@ class QueryExecutor:
     real: bool = False
     handler: Handler = ignore
     clean: list[Execution] = field(default_factory=list)
-    made: dict[FaultSet, QueryRun] = field(default_factory=dict)
     last: QueryRun = field(default_factory=QueryRun)
     traces: Path | None = None
     expect: Guarantee = "effectively-once"
@@ -201,8 +198,7 @@ class QueryExecutor:
         real = real or self.real
         self._begun.add(schedule)
         faults = [self.fault(id) for id in sorted(schedule)]
-        made = None if real else self.made.pop(schedule, None)
-        run, note = made or self._replayed(faults, real), ""
+        run, note = self._replayed(faults, real), ""
         if run.not_fired:
             note = f"at the first try {' and '.join(run.not_fired)} did not fire"
             run = self._replayed(faults, real)

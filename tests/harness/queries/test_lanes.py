@@ -16,9 +16,6 @@ from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.run.runner import QueryRunner
 from bettong.harness.queries.search.confirmation import DisturbedError
-from bettong.harness.queries.search.executor import SinkExecutor
-from bettong.harness.queries.search.lineage import Why
-from bettong.harness.queries.sink.rows import Input
 
 
 class Lane(Runner):
@@ -100,25 +97,3 @@ def test_where_there_is_one_lane_no_run_is_made_for_another() -> None:
         assert found.beside(QueryRun(), None, fingerprint, same_rows) == []
         assert found.replayed is None
     assert first.replays == 0
-
-
-def test_a_run_that_was_made_before_it_is_asked_for_is_not_made_again() -> None:
-    source, asked = Input(), []
-
-    class Asked(Runner):
-        def run(self, faults: object = (), **how: object) -> QueryRun:
-            asked.append(how["real"])
-            return QueryRun(rows=source.all(), drained=True)
-
-    first, again = (Asked(Store(), Store(), marked=False) for _ in range(2))
-    executor = SinkExecutor(first, source, False, Why(2, source.batches, 1))  # type: ignore[arg-type]
-    executor.add([again])  # type: ignore[list-item]
-    assert executor.parallel == 2
-    schedule = frozenset({REPLAYED.id})
-    executor.made[schedule] = QueryRun(rows=source.all()[1:], drained=True)
-    found = executor.run(schedule)
-    assert ([a.kind for a in found.anomalies], asked) == (["Loss"], [])
-    assert (executor.run(schedule).outcome, asked) == ("good", [False])
-    executor.made[schedule] = QueryRun()
-    executor.run_only(schedule)
-    assert asked == [False, True]

@@ -22,7 +22,7 @@ def shown(rows: list[dict[str, Any]], *, cut: str = "twelve", drained: bool = Tr
     return QueryRun(rows=rows, drained=drained, cut=(cut,))
 
 
-def in_more_steps(clean: QueryRun, *, hangs: bool = False, state: bool = False) -> InMoreSteps:
+def in_more_steps(clean: QueryRun, *, hangs: bool = False) -> InMoreSteps:
     judged = Judged(Bag(), Expected(FEW), columns=("id", "n"))
     asked: list[QueryRun] = []
 
@@ -32,7 +32,7 @@ def in_more_steps(clean: QueryRun, *, hangs: bool = False, state: bool = False) 
         return clean
 
     rows = {"the same twice": FEW}
-    return InMoreSteps(Bag(), judged, judged if state else None, rows, hangs, ask)
+    return InMoreSteps(Bag(), judged, None, rows, hangs, ask)
 
 
 def kinds(steps: InMoreSteps, run: QueryRun) -> set[str]:
@@ -65,10 +65,8 @@ def test_of_a_run_that_does_not_end_nothing_is_learned() -> None:
 
 
 @pytest.mark.parametrize(("cut", "right"), [("twelve", False), ("otherwise", True)])
-def test_state_that_a_restart_cuts_otherwise_is_held_against_all_runs(
-    cut: str, right: bool
-) -> None:
-    steps = in_more_steps(shown(NUMBERED), hangs=True, state=True)
+def test_what_a_restart_cuts_otherwise_is_held_against_all_runs(cut: str, right: bool) -> None:
+    steps = in_more_steps(shown(NUMBERED), hangs=True)
     assert (kinds(steps, shown(FEW, cut=cut)) == set()) == right
 
 
