@@ -84,7 +84,6 @@ class Lanes:
         self._second: Callable[[], QueryRunner] = lambda: runner(1, links())
         self._other: QueryRunner | None = None
         self.replayed: QueryRun | None = None
-        self._real = request.real
         asked = request.side_by_side and not request.only and not request.clean_only
         self._apart = asked and not given and (os.cpu_count() or 1) >= MOST
 
@@ -131,8 +130,7 @@ class Lanes:
         ):
             reason = "two runs that were interleaved did not leave each other alone"
             raise DisturbedError(reason, in_sight=False)
-        if self._real:
-            other.start_ahead()
+        other.start_ahead()
         return [other]
 
     def close(self, why: str) -> None:

@@ -23,7 +23,7 @@ class Measured(NamedTuple):
 
 
 MEASURED = {
-    "files:Parquet": Measured("effectively-once", 93, 111),
+    "files:Parquet": Measured("effectively-once", 97, 155),
     "files:ParquetFiles": Measured("none", 47, 112),
     "files:JsonAppend": Measured("none", 33, 126),
     "files:JsonBatchFiles": Measured("effectively-once", 61, 70),
@@ -46,7 +46,7 @@ MEASURED = {
     "mutants:AsksOutside": Measured("at-least-once", 26, 49),
     "mutants:StagesByPartition": Measured("none", 181, 378),
     "postgres:PlainInsert": Measured("at-least-once", 40, 88),
-    "postgres:OnConflict": Measured("effectively-once", 46, 115),
+    "postgres:OnConflict": Measured("effectively-once", 76, 207),
     "postgres:OneTransaction": Measured("effectively-once", 90, 112),
     "postgres:AskFirst": Measured("at-least-once", 68, 117),
     "postgres:AsynchronousCommit": Measured("at-most-once", 70, 103),
@@ -73,7 +73,7 @@ MEASURED = {
     "kafka:Transactional": Measured("effectively-once", 83, 708),
     "kafka:PreparedThenMarked": Measured("at-most-once", 70, 232),
     "http:Post": Measured("at-least-once", 30, 83),
-    "http:PostWithKey": Measured("effectively-once", 35, 74),
+    "http:PostWithKey": Measured("effectively-once", 63, 218),
     "http:PostInBackground": Measured("at-most-once", 38, 82),
     "delta:DeltaStream": Measured("effectively-once", 76, 564),
     "delta:DeltaAppend": Measured("at-least-once", 65, 424),

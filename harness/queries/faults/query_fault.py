@@ -146,6 +146,11 @@ class QueryFault(ABC):
         return False
 
     @property
+    def unheard(self) -> bool:
+        """Whether nothing more is heard on a connection, however long its client waits."""
+        return False
+
+    @property
     def cores(self) -> bool:
         """Whether the query is started again with more cores."""
         return False

@@ -341,6 +341,10 @@ class WireFault(QueryFault):
         return self.how == "amid"
 
     @property
+    def unheard(self) -> bool:
+        return self.how == "silent"
+
+    @property
     def crashes(self) -> bool:
         return self.how in ("crash", "unawaited")
 

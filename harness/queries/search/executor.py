@@ -300,8 +300,7 @@ class QueryExecutor:
     def _with_runner(
         self, faults: Sequence[QueryFault], *, replay_layout: int, real: bool
     ) -> QueryRun:
-        killed = real and any(fault.crashes for fault in faults)
-        with self._free.taken_for(faults, killed) as runner:
+        with self._free.taken_for(faults) as runner:
             if any(fault.loses_executor for fault in faults) and not self._two_cores_to_come():
                 runner.start_no_more_on_two_cores()
             run = runner.run(faults, replay_layout=replay_layout, real=real)

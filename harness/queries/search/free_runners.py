@@ -38,14 +38,9 @@ class FreeRunners:
                 runner.start_no_more()
 
     @contextmanager
-    def taken_for(
-        self, faults: Sequence[QueryFault], killed: bool = False
-    ) -> Iterator[QueryRunner]:
-        """A runner for a run with these faults, once it is free; nobody else's meanwhile. Where a
-        third driver is needed, as one is ``killed`` or another one takes over from it, the first
-        one if it is free: it has that driver, and others would have to start it."""
+    def taken_for(self, faults: Sequence[QueryFault]) -> Iterator[QueryRunner]:
+        """A runner for a run with these faults, once it is free; nobody else's meanwhile."""
         two_cores = _first_only(faults)
-        third = killed or any(fault.takes_over for fault in faults)
 
         def is_free() -> bool:
             free = self._first in self._free if two_cores else bool(self._free)
@@ -53,8 +48,7 @@ class FreeRunners:
 
         with self._changed:
             self._changed.wait_for(is_free)
-            first = two_cores or (third and self._first in self._free)
-            runner = self._first if first else self._free[-1]
+            runner = self._first if two_cores else self._free[-1]
             self._free.remove(runner)
         try:
             yield runner

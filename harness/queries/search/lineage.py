@@ -164,7 +164,9 @@ class Why:
         """All single faults: first those of the kinds that most sinks fail of, the ones that break
         the most before others, with a replay on another day behind other replays where that may
         matter, then crashes amid what the sink's own code does. Of the rest those after which a
-        driver is started anew are kept apart, so that it starts while others are run."""
+        driver is started anew are kept apart, so that it starts while others are run, and silent
+        connections come last: a server that stands still may have shown by then that they are
+        waited for in vain, and where both are waited for at once no lane does anything."""
         latest_first = sorted(self._alone, key=lambda x: (-x.batch, -x.time))
         again = [x for x in latest_first if not self._is_hit(x.batch)]
         latest_first = [x for x in latest_first if self._is_hit(x.batch)]
@@ -173,10 +175,12 @@ class Why:
         rest = [x for x in latest_first if self._rank(x.fault) is None]
         anew = [x for x in rest if x.fault.loses_executor or x.fault.cores]
         amid = [x for x in rest if x.fault.crashes and _in_own_code(x.fault)]
-        others = [*amid, *(x for x in rest if x not in anew and x not in amid)]
+        silent = [x for x in rest if x.fault.unheard]
+        apart = (*anew, *amid, *silent)
+        others = [*amid, *(x for x in rest if x not in apart)]
         for place, candidate in enumerate(anew, 1):
             others.insert(min(place * _APART, len(others)), candidate)
-        for candidate in (*likely, *others, *again):
+        for candidate in (*likely, *others, *again, *silent):
             yield frozenset({candidate.fault.id})
 
     def _rank(self, fault: QueryFault) -> tuple[int, bool] | None:

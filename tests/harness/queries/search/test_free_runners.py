@@ -12,7 +12,6 @@ from bettong.harness.queries.search.free_runners import FreeRunners
 
 LOST = [parse_fault("lost-executor(before batch=1/p=0/a=0/source.middle)")]
 CRASH = [parse_fault("crash(driver, before batch=1/commits)")]
-ZOMBIE = [parse_fault("pause(driver, from batch=1/commits until after batch=3/commits)")]
 
 
 def test_runs_with_two_cores_wait_for_the_first_runner_and_others_take_any() -> None:
@@ -36,15 +35,6 @@ def test_runs_with_two_cores_wait_for_the_first_runner_and_others_take_any() -> 
                 assert other is second
             assert not later.done()
         assert later.result() is first
-
-
-def test_a_run_that_needs_a_third_driver_takes_the_first_runner_where_it_is_free() -> None:
-    first, second = (cast(QueryRunner, object()) for _ in range(2))
-    runners = FreeRunners(first)
-    runners.add(second)
-    for faults, killed in ((ZOMBIE, False), (CRASH, True)):
-        with runners.taken_for(faults, killed) as runner, runners.taken_for(faults, killed) as more:
-            assert (runner, more) == (first, second)
 
 
 def test_beside_a_run_alone_no_other_goes_on() -> None:

@@ -13,8 +13,9 @@ from bettong.harness.faults.point import Point
 from bettong.harness.queries import counterexample
 from bettong.harness.queries.faults.crash_points import DURABLE, CrashPoint, crash_points
 from bettong.harness.queries.faults.driver_crash import DriverCrash
+from bettong.harness.queries.faults.kinds import parse_fault
 from bettong.harness.queries.faults.operations import LATER, OPERATIONAL_EVENTS
-from bettong.harness.queries.faults.wire import request_digest
+from bettong.harness.queries.faults.wire import WirePoint, request_digest
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
@@ -146,6 +147,22 @@ def test_a_replay_on_another_day_comes_early_where_what_is_put_out_goes_by_the_t
     first = ["crash(driver, before batch=0/commits)", LATER.id]
     assert (order[:2] == first) is by_time
     assert sorted(order) == sorted(set(order))
+
+
+SILENCE = "silence(db/COMMIT=1)"
+
+
+def test_silent_connections_come_last_when_it_is_known_who_waits_in_vain() -> None:
+    why = Why(1, 1, 2)
+    seen = run("a")
+    hits = [parse_fault(id) for id in (SILENCE, "pause(server, before db/COMMIT=1)")]
+    point = WirePoint(0, tuple((hit, hit.id) for hit in hits), 1)  # type: ignore[misc]
+    why.read_clean(seen, [point])
+    why.lineage([], seen)
+    order = [id for faults in why.likely() for id in faults]
+    assert {frozenset({id}) for id in order} == why.known
+    assert order[-1] == SILENCE
+    assert hits[1].id in order
 
 
 def with_files(*operations: str) -> QueryRun:
