@@ -40,6 +40,7 @@ IN_PROCESS_ONLY = frozenset(
         "fenced_commit_passed_over",
         "forgotten_come_back",
         "full_batch_not_noted",
+        "gateway_indexes_the_first",
         "merged_files_dropped_early",
         "silent_end_forgotten",
         "state_files_unsynced",
