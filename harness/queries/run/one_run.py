@@ -398,8 +398,9 @@ class OneRun:
         are meant to be gone by then are not missed."""
         ahead_s = self._operational_event.ahead_s
         if ahead_s and self._proxies.pass_time(ahead_s) and self._result.looks:
-            left = self._looked() or []
-            self._expired += [row for row in self._result.looks[-1][1] if row not in left]
+            left = self._looked()
+            if left is not None:  # what cannot be read tells of no row that it was meant to go
+                self._expired += [row for row in self._result.looks[-1][1] if row not in left]
 
     def _start_anew(self) -> None:
         """The query once more, with an empty checkpoint."""
