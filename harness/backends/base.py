@@ -23,11 +23,11 @@ from bettong.harness.backends.spark_standalone import MASTER, StandaloneCluster
 from bettong.harness.backends.started import Network, Started
 from bettong.harness.cluster.broker import KAFKA, Broker
 from bettong.harness.cluster.environment import Environment
-from bettong.harness.cluster.layout import SERVERS, WARM_UP, Layout
+from bettong.harness.cluster.layout import WARM_UP, Layout
 from bettong.harness.cluster.platform import Platform
 from bettong.harness.cluster.scenario_cluster import RunCluster
 from bettong.harness.conductor.server import Conductor
-from bettong.harness.faults.point import DRIVER, Topology
+from bettong.harness.faults.point import DRIVER, SERVERS, Topology
 from bettong.harness.processes.session import guard_folder, unguard_folder
 from bettong.harness.scenario import Scenario
 from bettong.harness.spark import planner_python

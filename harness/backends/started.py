@@ -9,10 +9,10 @@ from typing import Self
 
 from bettong.harness.backends.spark_standalone import StandaloneCluster
 from bettong.harness.cluster.broker import KAFKA, Broker
-from bettong.harness.cluster.layout import SERVERS
 from bettong.harness.cluster.links import Links
 from bettong.harness.cluster.platform import Platform
 from bettong.harness.conductor.server import Conductor
+from bettong.harness.faults.point import SERVERS
 from bettong.harness.processes.addresses import held_ports
 from bettong.harness.spark.supply import DriverSupply
 from bettong.harness.toxiproxy import SupervisedToxiproxy, ToxiproxyServer

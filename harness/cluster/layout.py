@@ -20,7 +20,6 @@ DRIVER_IMPORTS = (
 )
 """What the processes of a driver find imported that are forked."""
 DRIVER_PROCESS = "bettong.harness.cluster.driver_process"
-SERVERS = ("gateway", "receiver")
 SENDER = "bettong.engine.ingest.sender"
 GATEWAY = "bettong.engine.ingest.gateway"
 RECEIVER = "bettong.engine.receiver.server"

@@ -7,9 +7,10 @@ import contextlib
 from bettong.harness.backends.base import Backend, Runner, folder_for
 from bettong.harness.backends.docker.engine import engine
 from bettong.harness.backends.docker.platform import DockerPlatform
-from bettong.harness.cluster.layout import SERVERS, Layout
+from bettong.harness.cluster.layout import Layout
 from bettong.harness.cluster.platform import Platform
 from bettong.harness.cluster.scenario_cluster import RunCluster
+from bettong.harness.faults.point import SERVERS
 from bettong.harness.scenario import Scenario
 from bettong.lineage.errors import UsageError
 
