@@ -26,8 +26,8 @@ if sys.argv[1] == "stay":
     time.sleep(600)
 if sys.argv[1] == "tidy":
     atexit.register(print, "tidied up", file=sys.stderr)
-    print(json.dumps({"listening": ""}), flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    print(json.dumps({"listening": ""}), flush=True)
     signal.pause()
 if sys.argv[1] == "day":
     print(int(time.time()), file=sys.stderr)
