@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from bettong.lineage.graph import Lineage
 from bettong.lineage.results import Anomaly
 from bettong.lineage.search.events import Executed, SearchEvent
 from bettong.lineage.search.executor import Execution
-from bettong.lineage.search.lineage_table import Entry, LineageTable
+from bettong.lineage.search.lineage_table import LineageTable
 from bettong.lineage.search.question_log import ANSWERED, QuestionLog
 
 
@@ -35,7 +35,7 @@ class Journal:
     """
 
     def __init__(self, path: Path, question: str, system: str = "") -> None:
-        self._known: dict[FaultSet, tuple[Execution, Entry]] = {}
+        self._known: dict[FaultSet, Execution] = {}
         self._table = LineageTable()
         self._log = QuestionLog(path, question, self._take, system)
         self.resumed = len(self._known)
@@ -45,19 +45,15 @@ class Journal:
             self._known.clear()
             self._table = LineageTable()
             return False
-        entry = self._table.read(_unpacked(value["lineage"]))
-        execution = _execution(value)
+        lineage = self._table.read(_unpacked(value["lineage"]))
+        execution = _execution(value, lineage)
         if not execution.blind:
-            self._known[execution.schedule] = execution, entry
+            self._known[execution.schedule] = execution
         return True
 
     def get(self, schedule: FaultSet) -> Execution | None:
         """The execution of a schedule in the interrupted search, if there was one; asked once."""
-        known = self._known.pop(schedule, None)
-        if known is None:
-            return None
-        execution, entry = known
-        return replace(execution, lineage=self._table.get(entry))
+        return self._known.pop(schedule, None)
 
     def on_event(self, event: SearchEvent) -> None:
         """Keep a fresh execution; it is on disk when this returns."""
@@ -82,14 +78,13 @@ class Journal:
         self._log.close()
 
 
-def _execution(value: dict[str, Any]) -> Execution:
-    """Without its lineage, which is large."""
+def _execution(value: dict[str, Any], lineage: Lineage) -> Execution:
     anomalies = [Anomaly(**{**a, "messages": tuple(a["messages"])}) for a in value["anomalies"]]
     return Execution(
         **{
             **value,
             "schedule": frozenset(value["schedule"]),
-            "lineage": Lineage(),
+            "lineage": lineage,
             "anomalies": tuple(anomalies),
             "not_fired": tuple(value["not_fired"]),
         }

@@ -70,18 +70,29 @@ class LineageTable:
         new = {"new": self._nodes[nodes:], "new_faults": self._faults[faults:]}
         return {**entry._asdict(), **new}
 
-    def read(self, value: Mapping[str, Any]) -> Entry:
-        """The entry of :meth:`write`'s value.
+    def read(self, value: Mapping[str, Any]) -> StoredLineage:
+        """The lineage of :meth:`write`'s value.
 
         Raises KeyError, IndexError, TypeError or ValueError when it is not one, or not the next.
         """
-        entry = self._entry(value)
-        self.get(entry)
-        return entry
+        lineage = self.read_lazily(value)
+        self._check(lineage.entry)
+        return lineage
 
     def read_lazily(self, value: Mapping[str, Any]) -> StoredLineage:
-        """The lineage of :meth:`write`'s value, which is known to be the next one."""
+        """The same of a value that is known to be the next one."""
         return StoredLineage(self, self._entry(value))
+
+    def _check(self, entry: Entry) -> None:
+        """Raise what :meth:`get` would, which takes many times as long."""
+        nodes = [self._nodes[number] for number in _listed(entry.nodes)]
+        ids = {node.id for node in nodes}
+        named = (name for node in nodes for name in (*node.premises, node.head) if name)
+        if len(ids) != len(nodes) or not ids.issuperset(named):
+            raise ValueError("an edge of the lineage has no such node")
+        faults = [self._faults[number] for number in _listed(entry.faults)]
+        if len(faults) != len(entry.times):
+            raise ValueError("not each fault of the lineage has its time")
 
     def _entry(self, value: Mapping[str, Any]) -> Entry:
         for id, attributes, premises, head in value["new"]:

@@ -38,7 +38,7 @@ def test_what_was_written_comes_back_and_goes_on(some: list[Lineage], data: st.D
     values = [_stored(writing.write(lineage)) for lineage in some]
     until = data.draw(st.integers(0, len(some)))
     for value, lineage in zip(values[:until], some[:until], strict=True):
-        _same(reading.get(reading.read(value)), lineage)
+        _same(reading.read(value), lineage)
     assert [_stored(reading.write(lineage)) for lineage in some[until:]] == values[until:]
 
 
@@ -66,7 +66,7 @@ def test_lineages_of_another_table_are_taken_over(some: list[Lineage], data: st.
     stored = _read_lazily(some)
     for lineage, lazy in zip(some, stored, strict=True):
         given_so = lazy if data.draw(st.booleans()) else lineage
-        _same(reading.get(reading.read(_stored(writing.write(given_so)))), lineage)
+        _same(reading.read(_stored(writing.write(given_so))), lineage)
     for lineage, lazy in zip(some, stored, strict=True):
         _same(lazy, lineage)
 
@@ -103,7 +103,7 @@ def test_a_node_in_another_form_is_another_one() -> None:
     second.faults[late.id] = late
     writing, reading = LineageTable(), LineageTable()
     for lineage in (first, second, first):
-        _same(reading.get(reading.read(_stored(writing.write(lineage)))), lineage)
+        _same(reading.read(_stored(writing.write(lineage))), lineage)
 
 
 def test_what_is_known_is_not_written_again() -> None:
