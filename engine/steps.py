@@ -255,8 +255,8 @@ class Edge:
         return self.orders.errno
 
     def done(self, number: int, call: Sequence[str | int], size: int) -> None:
-        """A call has been made: its number, the operation with its operands, and how many bytes it
-        wrote."""
+        """A call has been made, or a sync has failed: its number, the operation with its operands
+        and the checksum of what it wrote, and how many bytes that were."""
         told = _outside_steps if self.event is None else self._unreported
         told.append([number, *call, size])
 

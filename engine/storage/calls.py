@@ -8,6 +8,7 @@ import os
 import threading
 from pathlib import Path
 from types import TracebackType
+from zlib import crc32
 
 from bettong.engine import steps
 from bettong.engine.storage.disk_log import DiskLog
@@ -93,8 +94,11 @@ class Call:
                 and (orders.errno in (0, errno.ENOSPC))
             )
             if orders is not None and not in_part and not orders.done:
-                if log is not None and self._operation == "sync":
-                    log.write("sync failed", *self._operands)
+                if self._operation == "sync":
+                    if log is not None:
+                        log.write("sync failed", *self._operands)
+                    if edge is not None:
+                        edge.done(self._number, ["sync failed", *map(_short, self._operands)], 0)
                 raise _error(orders.errno)
         except BaseException:
             _one_at_a_time.release()
@@ -112,6 +116,8 @@ class Call:
                 edge, log = steps.current_edge(), _log()
                 if edge is not None:
                     call = [self._operation, *map(_short, self._operands)]
+                    if self._operation == "append":
+                        call.append(crc32(self._written))
                     edge.done(self._number, call, len(self._written))
                 if log is not None:
                     log.write(self._operation, *self._operands, data=self._written)

@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import cycle, islice
 from pathlib import Path
 
 from bettong.engine.storage.durability import KEEPS, Change, Inode, Keep, Volume
 from bettong.harness.faults.fault import PowerLoss, TakenStep
-from bettong.harness.faults.point import Point, PointPhase
-from bettong.harness.search.occurrences import DiskReport, Occurrence, Reading
+from bettong.harness.faults.kinds import PowerCut
+from bettong.harness.faults.point import SERVERS, Point, PointPhase
+from bettong.harness.search.occurrences import DiskReport, Occurrence, Reading, named
 
 MOST_WAYS = 4
 """So many ways to lose something at one moment are tried, and of those that have names all."""
-_BYTES = 2  # as many as make half of a write differ from all and from nothing of it
 
 _Key = tuple[Change, ...]
 
@@ -40,6 +42,20 @@ class _NodeDisk:
     volume: Volume = field(default_factory=Volume)
     handles: dict[str, Inode] = field(default_factory=dict)
     losses: dict[_Key, list[_Loss]] = field(default_factory=dict)
+    _held: str = ""
+
+    def held(self) -> str:
+        """A digest of all that is there, and of how much of it is durable."""
+        if not self._held:
+            volume = self.volume
+            names = sorted(
+                (named(str(path)), i.content, i.durable, i.given_up, i.is_directory)
+                for path, i in volume.names.items()
+            )
+            durable = sorted((named(str(path)), i.durable) for path, i in volume.durable.items())
+            left = [named(volume.describe(change)) for change in volume.changes]
+            self._held = blake2b(repr((names, durable, left)).encode(), digest_size=8).hexdigest()
+        return self._held
 
     def moment(self, node: str, at: Point, sync: int = 0) -> None:
         """The power may be cut here."""
@@ -62,18 +78,26 @@ class _NodeDisk:
 
     def call(self, operation: str, operands: Sequence[str], size: int) -> None:
         """A call to the disk was made."""
+        self._held = ""
         volume, paths = self.volume, [Path(str(o)) for o in operands]
         match operation:
             case "open":
                 known = volume.names.get(paths[1])
                 self.handles[operands[0]] = known if known is not None else volume.create(paths[1])
             case "append":
-                volume.append(self._opened(operands[0]), b"x" * min(size, _BYTES))
+                handle, *checksum = operands
+                volume.append(self._opened(handle), _stand_in(checksum, size))
             case "truncate":
                 inode = self._opened(operands[0])
                 volume.truncate(inode, min(int(operands[1]), len(inode.content)))
             case "sync":
                 volume.sync(self._opened(operands[0]))
+            case "sync failed":
+                volume.sync_failed(self._opened(operands[0]))
+            case "rewrite":
+                offset, length, name = operands
+                volume.exists(Path(name), b"")
+                volume.rewrite(volume.names[Path(name)], int(offset), int(length))
             case "rename" | "link" | "remove":
                 volume.exists(paths[0], b"")
                 getattr(volume, operation)(*paths)
@@ -94,6 +118,11 @@ class _NodeDisk:
 class NotDurable:
     """The power cuts of one run, by the steps whose writes they take away.
 
+    Attributes:
+        held: at the places of the trace where a step of a server begins or ends, a digest of what
+            its disk holds and how much of that is durable. Of other nodes' disks not all is told,
+            nor what a power cut has left.
+
     Args:
         within: whether faults are placed at a step. The first and the last moment are those of
             these, or a change that lasts beyond them would be lost before others know of it alone.
@@ -101,18 +130,26 @@ class NotDurable:
 
     def __init__(self, reading: Reading, within: Callable[[str], bool] = lambda _: True) -> None:
         self._within = within
+        self.held: dict[int, str] = {}
         self._disks: dict[str, _NodeDisk] = {}
         self._syncs: Counter[tuple[str, str]] = Counter()
         reports: dict[int, list[DiskReport]] = {}
         for report in reading.disk:
             reports.setdefault(report.position, []).append(report)
         edges = {edge[0]: edge for edge in _edges(reading)}
-        for position in sorted(reports.keys() | edges.keys()):
+        cut: set[str] = set()
+        cuts = {
+            s.position: s.fault.nodes for s in reading.injected if isinstance(s.fault, PowerCut)
+        }
+        for position in sorted(reports.keys() | edges.keys() | cuts.keys()):
+            cut.update(cuts.get(position, ()))
             for report in reports.get(position, ()):
                 self._replay(report)
             if position in edges:
                 _, occurrence, phase = edges[position]
                 self._moment(occurrence, phase)
+                if occurrence.node in SERVERS and occurrence.node not in cut:
+                    self.held[position] = self._disk(occurrence.node).held()
         self._of: dict[str, list[PowerLoss]] = {}
         for disk in self._disks.values():
             for losses in disk.losses.values():
@@ -146,11 +183,15 @@ class NotDurable:
                     self._of.setdefault(origin, []).append(PowerLoss(*loss.moment, keep))
 
 
+def _stand_in(checksum: Sequence[object], size: int) -> bytes:
+    """As many bytes as were written, of which the trace has the checksum alone."""
+    return bytes(islice(cycle(repr(checksum).encode()), size))
+
+
 def _edges(reading: Reading) -> Iterator[tuple[int, Occurrence, PointPhase]]:
     for occurrence in reading.occurrences:
-        yield occurrence.begun, occurrence, "before"
-        if occurrence.ended is not None:
-            yield occurrence.ended, occurrence, "after"
+        for position, phase in occurrence.edges:
+            yield position, occurrence, phase
 
 
 def _at(occurrence: Occurrence, phase: PointPhase) -> Point:

@@ -7,7 +7,9 @@ What can follow a fault is decided by what was durable when it fired and by what
 then. Two faults of the same batch position with the same durable facts before and the same steps
 after, both read from their own runs, are *alike*: a second fault on the way of recovery is tried
 behind one of them only. A second fault in a later batch is tried behind one of those faults after
-which that batch began with the same.
+which that batch began with the same. And a second fault of the same server is tried behind one of
+those faults after which it came to the same step in the same *state*: with the same on its disk,
+after the same steps of its life, and with all nodes doing the same from there on.
 
 What was folded away is kept, so that a sample of it can be run as a check.
 """
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import blake2b
@@ -24,7 +26,7 @@ from typing import Any
 
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.kinds import Crash, PowerCut
-from bettong.harness.faults.point import Point
+from bettong.harness.faults.point import Point, PointPhase
 from bettong.harness.faults.step_ids import StepId, counted_from, counted_on
 from bettong.harness.search.leaves import Batches
 from bettong.harness.search.occurrences import (
@@ -32,9 +34,13 @@ from bettong.harness.search.occurrences import (
     Reading,
     leaving,
 )
+from bettong.harness.search.set_digest import SetDigest
 from bettong.lineage.faults import STORAGE, FaultSet
 
 _NUMBER = re.compile(r"\d+")
+
+_State = tuple[str, PointPhase, str]
+"""A state of a server, with the moment of the step to which it came in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,7 @@ class Recovery:
         signature: equal for faults that are alike.
         settled: equal for faults of one batch and place after which the next one began with the
             same: the same durable facts of the batch, the same incarnations; empty when none began.
+        states: in which state the server that the fault has hit came to each later moment of its.
     """
 
     batch: int | None
@@ -56,14 +63,18 @@ class Recovery:
     taken: Mapping[str, int]
     signature: str
     settled: str
+    states: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values."""
         return asdict(self)
 
 
-def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery | None:
-    """What followed a fault in a run that had no other; None when it did not fire."""
+def recovery_of(
+    fault: Fault, reading: Reading, batch_at: Batches, held: Mapping[int, str]
+) -> Recovery | None:
+    """What followed a fault in a run that had no other; None when it did not fire. ``held``:
+    digests of what the disks of servers hold, by the place of the trace."""
     fired_at = next((s.position for s in reading.injected if s.fault.id == fault.id), None)
     if fired_at is None:
         return None
@@ -89,7 +100,51 @@ def recovery_of(fault: Fault, reading: Reading, batch_at: Batches) -> Recovery |
     signature = _digest(fault.kind, fault.place, *sorted(durable), "", *sorted(after))
     before, taken = (Counter(o.step for o in some) for some in (earlier, reading.occurrences))
     settled = "" if batch is None else _settled(fault, reading, batch, fired_at, here)
-    return Recovery(batch, epoch, dict(before), dict(taken), signature, settled)
+    states = dict(_states(fault, reading, fired_at, held))
+    return Recovery(batch, epoch, dict(before), dict(taken), signature, settled, states)
+
+
+def _states(
+    fault: Fault, reading: Reading, fired_at: int, held: Mapping[int, str]
+) -> Iterator[tuple[str, str]]:
+    """In which state the server that a fault has hit came to each moment after it."""
+    done = sorted(
+        (position, what, o)
+        for o in reading.occurrences
+        for position, what in ((o.begun, "begun"), (o.ended, "ended"), (o.failed, "failed"))
+        if position is not None
+    )
+    to_come: dict[int, str] = {}
+    rest = _Tally()
+    for position, what, o in reversed(done):
+        to_come[position] = str(rest)
+        rest.take_in(f"{o.node}.{o.incarnation} {what} {o.record}")
+    lives: dict[int, _Tally] = {}
+    for position, what, o in done:
+        if (o.node,) != fault.nodes:
+            continue
+        life = lives.setdefault(o.incarnation, _Tally())
+        if position > fired_at and position in held and what != "failed":
+            phase: PointPhase = "before" if what == "begun" else "after"
+            known = held[position], str(o.incarnation), str(life), to_come[position]
+            moment = str(Point(o.step, phase, o.number))
+            yield moment, _digest(fault.kind, *fault.nodes, *known)
+        life.take_in(f"{what} {o.record}")
+
+
+@dataclass(slots=True)
+class _Tally:
+    """How often each of some texts was taken in, as a digest."""
+
+    _often: Counter[str] = field(default_factory=Counter)
+    _seen: SetDigest = field(default_factory=SetDigest)
+
+    def __str__(self) -> str:
+        return str(self._seen)
+
+    def take_in(self, text: str) -> None:
+        self._often[text] += 1
+        self._seen.take_in([f"{text} {self._often[text]}"])
 
 
 def _settled(
@@ -236,6 +291,7 @@ class FaultEquivalence:
     _first: dict[str, str] = field(default_factory=dict)
     _settled: dict[str, str] = field(default_factory=dict)
     _members: dict[str, list[str]] = field(default_factory=dict)
+    _in_state: dict[_State, list[tuple[str, int]]] = field(default_factory=dict)
 
     def learn(self, fault: str, recovery: Recovery) -> None:
         """Take in what the run of a single fault showed."""
@@ -244,6 +300,10 @@ class FaultEquivalence:
         self._settled.setdefault(recovery.settled, fault)
         for same in filter(None, (recovery.signature, recovery.settled)):
             self._members.setdefault(same, []).append(fault)
+        for moment, state in recovery.states.items():
+            at = Point.parse(moment)
+            came = self._in_state.setdefault((state, at.phase, at.step), [])
+            came.append((fault, at.occurrence))
 
     def classes(self) -> int:
         """How many classes of single faults there are so far."""
@@ -285,10 +345,12 @@ class FaultEquivalence:
                 step = counted_on(relative, other.batch, other.epoch)
                 moved = self._shown(second, step, again, other)
                 pair = frozenset({id, moved}) if moved is not None else schedule
-                if pair != schedule and self._run_for(pair) == schedule:
-                    self.folded[pair] = schedule
-                    found.append(pair)
-        return found
+                found.append(pair)
+            found += self._in_the_same_state(first, second)
+        others = [pair for pair in dict.fromkeys(found) if pair != schedule]
+        alike = [pair for pair in others if self._run_for(pair) == schedule]
+        self.folded |= dict.fromkeys(alike, schedule)
+        return alike
 
     def _same_class(self, fault: str) -> list[str]:
         """The others of a fault's classes that bounds count as it."""
@@ -302,9 +364,27 @@ class FaultEquivalence:
         for first in sorted(schedule) if len(schedule) == 2 else ():
             (second,) = schedule - {first}
             moved = self._moved(first, second)
-            if moved is not None:
+            if moved is not None and moved != schedule:
                 return moved
+            same = self._in_the_same_state(first, second)
+            if same:
+                return same[0]
         return schedule
+
+    def _in_the_same_state(self, first: str, second: str) -> list[FaultSet]:
+        """Both faults, where the second one hits the same server, with that moved to each run in
+        which the server came to its step in the same state; the earliest that was run first."""
+        recovery, fault = self._recoveries.get(first), self.faults.get(second)
+        if recovery is None or fault is None or fault.nodes != self.faults[first].nodes:
+            return []
+        at = fault.points[0]
+        state = recovery.states.get(str(at), "")
+        found = []
+        for other, number in self._in_state.get((state, at.phase, at.step), ()):
+            moved = fault.moved(replace(at, occurrence=number))
+            if moved is not None and moved.id in self.faults:
+                found.append(frozenset({other, self.stand_ins.get(moved.id, moved.id)}))
+        return found
 
     def _without_needless(self, schedule: FaultSet) -> FaultSet:
         """Without crashes at the moment at which the power of the same node is cut: that kills it

@@ -244,7 +244,8 @@ def _result(
     if equivalence.folded:
         assumptions.append(
             f"{len(equivalence.folded)} fault sets were not run because one that is the same was "
-            "(same durable facts when the first fault fired, same steps after it)"
+            "(same durable facts when the first fault fired, same steps after it; or the same on a "
+            "server's disk when the second one fires, same steps of its life before, of all after)"
         )
     if sampled:
         held = sum(1 for e in sampled if e.outcome == "good")

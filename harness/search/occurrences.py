@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bettong.harness.faults.fault import DiskCall, Fault
+from bettong.harness.faults.point import PointPhase
 from bettong.harness.faults.registry import parse_fault
 from bettong.harness.faults.step_ids import FAULT, NODE_START, REPLAY, StepId
 from bettong.lineage.trace import MessageRange, TraceEvent
@@ -89,6 +90,12 @@ class Occurrence:
         return left + later if later else left
 
     @property
+    def edges(self) -> Sequence[tuple[int, PointPhase]]:
+        """The places of the trace at which it began, and ended well, if it did."""
+        begun: tuple[int, PointPhase] = (self.begun, "before")
+        return (begun,) if self.ended is None else (begun, (self.ended, "after"))
+
+    @property
     def answers_a_request(self) -> bool:
         """Whether another node has asked for it."""
         return any((cause.link or "").endswith(f"->{self.node}") for cause in self.causes)
@@ -134,7 +141,8 @@ class DiskReport:
         position: of the later one, in the trace; of the first one that told of it.
         of: the step at whose edge the thread was; the one that told of it, where there was none.
         phase: which edge; ``before``: within the step; empty for none.
-        calls: each ``[number, operation, operands…, bytes written]``.
+        calls: each ``[number, operation, operands…, bytes written]``; of an ``append`` the last
+            operand is the checksum of these bytes.
     """
 
     position: int
@@ -222,6 +230,7 @@ class _Reader:
         calls = [
             DiskCall(number, operation, self._file(operation, operands))
             for number, operation, *operands, _ in report.calls
+            if operation != "sync failed"
         ]
         if report.phase:
             of = report.of
@@ -233,14 +242,14 @@ class _Reader:
         match operation:
             case "open":
                 self._files[operands[0]] = operands[1]
-                return _named(operands[1])
+                return named(operands[1])
             case "append" | "truncate" | "sync":
-                return _named(self._files.get(operands[0], ""))
+                return named(self._files.get(operands[0], ""))
             case "rename":
                 for handle, name in self._files.items():
                     if name == operands[0]:
                         self._files[handle] = operands[1]
-        return _named(operands[-1])
+        return named(operands[-1])
 
     def _begin(self, event: TraceEvent, position: int) -> None:
         self._counts[event.step] += 1
@@ -365,5 +374,6 @@ def _left(calls: Iterable[DiskCall]) -> Counter[tuple[str, str]]:
     return Counter((c.operation, c.file) for c in calls if c.operation in _LEAVES)
 
 
-def _named(file: str) -> str:
+def named(file: str) -> str:
+    """A file's name without what is chance in it."""
     return _RANDOM.sub("*", file)

@@ -127,7 +127,7 @@ class RunReader:
         began = time.monotonic()
         clean, faults = self.clean, schedule.faults
         records = clean.records if clean is not None and faults else None
-        run = lineage_of(events, self.batches, self._standing_for, self.kinds, records)
+        run = lineage_of(events, self.batches, self._standing_for, self.kinds, records, self.opaque)
         if clean is not None and faults and outcome == "good":
             make_up(run.lineage, clean.lineage, faults)
         known = clean.faults if clean is not None else frozenset()
@@ -144,15 +144,15 @@ class RunReader:
             unread=tuple(run.reading.unread),
             behaviour="" if faults else _behaviour(run.reading),
             recovery=self._recovery(faults[0], run) if alone else None,
-            records=None if faults else CleanRecords.of(run.reading),
+            records=None if faults else CleanRecords.of(run.reading, run.held),
             seconds=time.monotonic() - began,
         )
 
     def _recovery(self, fault: Fault, run: RunLineage) -> Recovery | None:
-        found = recovery_of(fault, run.reading, run.batch)
+        found = recovery_of(fault, run.reading, run.batch, run.held)
         if found is None or not self.opaque:
             return found
-        return replace(found, signature=fault.id, settled="")
+        return replace(found, signature=fault.id, settled="", states={})
 
     def _standing_for(self, reading: Reading) -> Mapping[str, Fault]:
         """Crashes of a run, each with the one that stands for it. What stands for one that the

@@ -1,17 +1,18 @@
 """What a node that starts again goes on from: the records on its disk.
 
 A *record* is what a step has done to a file on its node's disk, or that a server has answered it:
-that it may remember for as long as it lives. Two histories of a node are alike
-when it has the same records in both, each as often. They are distinguished by how they differ from
-the clean run: what is there that it never wrote, or oftener than it did; and what is missing of
-that on which, in it, the moment rests. How far nodes had come that the moment does not wait for is
-a matter of the clock, and no difference.
+that it may remember for as long as it lives. Two histories of a node are alike when it has the same
+records in both, each as often. They are distinguished by how they differ from the clean run: what
+is there that it never wrote, or oftener than it did; and what is missing of that on which, in it,
+the moment rests. Where all that a disk holds is known, and how much of that is durable, two that
+hold the same at a moment are alike, however often it was written. How far nodes had come that the
+moment does not wait for is a matter of the clock, and no difference.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -50,16 +51,19 @@ class CleanRecords:
             and disk.
         after: the same of its end, which is more where it has waited for others, as a task for what
             is done within it.
+        held: digests of what a server's disk holds, by the moment.
     """
 
     all: Mapping[str, Records]
     until: Mapping[str, Records]
     before: Mapping[tuple[str, str], frozenset[str]]
     after: Mapping[tuple[str, str], frozenset[str]]
+    held: Mapping[str, str]
 
     @classmethod
-    def of(cls, reading: Reading) -> CleanRecords:
-        """Those of a clean run."""
+    def of(cls, reading: Reading, held: Mapping[int, str]) -> CleanRecords:
+        """Those of a clean run. ``held``: digests of what the disks of servers hold, by the place
+        of its trace."""
         found: dict[str, Records] = {}
         steps: dict[str, Records] = {}
         until: dict[str, Records] = {}
@@ -76,7 +80,8 @@ class CleanRecords:
         before = _of_first_ones(reading, past)
         for o in reading.occurrences:
             _add_records(past[o.name], o.answers, past, until)
-        return cls(found, until, before, _of_first_ones(reading, past))
+        after = _of_first_ones(reading, past)
+        return cls(found, until, before, after, dict(_by_moment(reading, held)))
 
     def needed(self, point: Point, disk: str) -> frozenset[str]:
         """The occurrences on whose records, in the clean run, a moment rests."""
@@ -90,6 +95,7 @@ class CleanRecords:
             "until": {name: dict(records) for name, records in self.until.items()},
             "before": _listed(self.before),
             "after": _listed(self.after),
+            "held": dict(self.held),
         }
 
     @classmethod
@@ -100,6 +106,7 @@ class CleanRecords:
             {name: Counter(records) for name, records in value["until"].items()},
             _unlisted(value["before"]),
             _unlisted(value["after"]),
+            value["held"],
         )
 
 
@@ -112,6 +119,13 @@ def _of_first_ones(
         for disk, names in past[o.name].items()
         if o.number == 1
     }
+
+
+def _by_moment(reading: Reading, held: Mapping[int, str]) -> Iterator[tuple[str, str]]:
+    for o in reading.occurrences:
+        for position, phase in o.edges:
+            if position in held:
+                yield str(Point(o.step, phase, o.number)), held[position]
 
 
 def _listed(moments: Mapping[tuple[str, str], frozenset[str]]) -> list[list[Any]]:
@@ -147,6 +161,8 @@ class Recoveries:
 
     leaves: LeafBuilder
     clean: CleanRecords
+    held: Mapping[int, str]
+    """Digests of what the disks of servers hold, by the place of the trace."""
     written: dict[str, Records] = field(default_factory=dict)
     _more: dict[str, Records] = field(default_factory=dict)
     _there: dict[str, set[str]] = field(default_factory=dict)
@@ -171,7 +187,9 @@ class Recoveries:
         disk = disk_of(o.node)
         if disk not in self.clean.all:
             return []
-        differs = self._differs(disk, point)
+        held = self.held.get(o.begun if point.phase == "before" else o.ended or 0)
+        same = held is not None and held == self.clean.held.get(str(point))
+        differs = "" if same else self._differs(disk, point)
         if differs:
             self._changed.add(disk)
         fact = f"disk({disk}, {point}) {differs or 'as ever'}"

@@ -29,7 +29,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from bettong.harness.faults.fault import Fault
-from bettong.harness.faults.point import Point, PointPhase
+from bettong.harness.faults.point import SERVERS, Point, PointPhase
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.search.leaves import Batches, LeafBuilder, is_within, owed
 from bettong.harness.search.occurrences import (
@@ -40,7 +40,7 @@ from bettong.harness.search.occurrences import (
 from bettong.harness.search.recovery import CleanRecords, Recoveries
 from bettong.harness.search.set_digest import SetDigest
 from bettong.harness.search.whole_run import WholeRun
-from bettong.lineage.faults import CLASSIC
+from bettong.lineage.faults import CLASSIC, STORAGE
 from bettong.lineage.graph import FACT, Lineage
 from bettong.lineage.queries import holding
 from bettong.lineage.trace import TraceEvent
@@ -99,6 +99,8 @@ class RunLineage:
         reading: the occurrences that it was read from.
         batch: gives the batch of a step.
         same: faults, each with the one that stands for it.
+        held: digests of what the disks of servers hold, by the place of the trace; empty where that
+            is not known.
     """
 
     lineage: Lineage
@@ -106,6 +108,7 @@ class RunLineage:
     reading: Reading
     batch: Batches
     same: Mapping[str, Fault]
+    held: Mapping[int, str]
 
 
 @dataclass(slots=True)
@@ -142,7 +145,10 @@ class _Builder:
                 take_in(occurrence)
         self.recoveries.end()
         leaves = self.leaves
-        return RunLineage(self.lineage, leaves.faults, self.reading, leaves.batch, leaves.same)
+        held = self.recoveries.held
+        return RunLineage(
+            self.lineage, leaves.faults, self.reading, leaves.batch, leaves.same, held
+        )
 
     @property
     def lineage(self) -> Lineage:
@@ -251,10 +257,12 @@ def lineage_of(
     fold: Callable[[Reading], Mapping[str, Fault]] = lambda _: {},
     kinds: AbstractSet[str] = CLASSIC,
     clean: CleanRecords | None = None,
+    opaque: AbstractSet[str] = frozenset(),
 ) -> RunLineage:
     """The lineage of a run from its trace.
 
     Args:
+        opaque: roles of nodes of which not all is seen that outlives them.
         clean: what the disks hold in the clean run; None where this is that run.
         batches: faults only at steps of the first so many batches.
         fold: gives crashes of a run, each with the one that stands for it.
@@ -265,6 +273,6 @@ def lineage_of(
     batch_of = message_batches(chosen)
     run = WholeRun(reading, lambda step: is_within(step, batch_of, batches))
     leaves = LeafBuilder(Lineage(), batch_of, batches, kinds, fold(reading), run)
-    return _Builder(
-        reading, chosen, leaves, Recoveries(leaves, clean or CleanRecords.of(reading))
-    ).build()
+    held = run.held if STORAGE in kinds and opaque.isdisjoint(SERVERS) else {}
+    records = clean or CleanRecords.of(reading, held)
+    return _Builder(reading, chosen, leaves, Recoveries(leaves, records, held)).build()

@@ -65,6 +65,11 @@ class WholeRun:
     def power_losses(self, step: TakenStep) -> Iterable[PowerLoss]:
         return self._not_durable.of(step)
 
+    @property
+    def held(self) -> Mapping[int, str]:
+        """At places of the trace, a digest of what a server's disk holds, as far as it is known."""
+        return self._not_durable.held
+
     @cached_property
     def _not_durable(self) -> NotDurable:
         return NotDurable(self._reading, self._within)

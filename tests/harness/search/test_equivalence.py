@@ -64,7 +64,7 @@ def learn(
     events: list[TraceEvent],
     batches: Batches = batch_of,
 ) -> F:
-    recovery = recovery_of(fault, read_occurrences(events), batches)
+    recovery = recovery_of(fault, read_occurrences(events), batches, {})
     assert recovery is not None
     equivalence.faults[fault.id] = fault
     equivalence.learn(fault.id, recovery)
@@ -103,7 +103,7 @@ def test_a_second_fault_is_tried_behind_one_of_two_that_are_alike() -> None:
 def test_a_set_stands_for_those_only_that_have_faults_of_the_same_kinds() -> None:
     equivalence, one, _ = two_alike()
     events = crashed(Point(COMMIT), [PLAN, OFFSETS, READ, COMMIT], AGAIN)
-    recovery = recovery_of(Crash("driver", Point(COMMIT)), read_occurrences(events), batch_of)
+    recovery = recovery_of(Crash("driver", Point(COMMIT)), read_occurrences(events), batch_of, {})
     assert recovery is not None
     other_kind = OmitReply(LINK, Point(COMMIT))
     behind_one, behind_two = Omit(LINK, Point(COMMIT)), Omit(LINK, Point(COMMIT, "before", 2))
@@ -432,4 +432,4 @@ def test_a_crash_at_the_moment_of_a_power_cut_of_the_same_node_is_needless() -> 
 
 def test_a_fault_that_did_not_fire_teaches_nothing() -> None:
     fault = Crash("driver", Point("batch=9/offsets"))
-    assert recovery_of(fault, read_occurrences([]), batch_of) is None
+    assert recovery_of(fault, read_occurrences([]), batch_of, {}) is None

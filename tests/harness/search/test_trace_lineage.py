@@ -627,7 +627,7 @@ def test_a_task_begins_without_what_is_done_within_it() -> None:
         return [*events[:place], *trace.events, *events[place:]]
 
     alone = read_occurrences(with_a_task("once"))
-    records = CleanRecords.of(alone)
+    records = CleanRecords.of(alone, {})
     assert any(record.startswith(write) for record in records.all["driver"])
     assert write in records.needed(Point(task, "after"), "driver")
     lost = f"omit({SENDING}, {SEND})"
@@ -658,7 +658,7 @@ def test_what_a_failed_step_has_written_is_on_the_disk_all_the_same() -> None:
         trace.end(SEND, KEPT, node="sender", link=SENDING)
         return trace.events
 
-    records = CleanRecords.of(read_occurrences(kept(None)))
+    records = CleanRecords.of(read_occurrences(kept(None)), {})
     harmless = f"{full} does not matter to the gateway"
     for half, alike in (([[1, "append", "log", 4]], False), ([[1, "sync", "log", 0]], True)):
         lineage = lineage_of(kept(half), kinds={STORAGE}, clean=records).lineage
@@ -694,7 +694,7 @@ def test_what_another_file_holds_is_another_record() -> None:
         trace.events.append(TraceEvent(RELEASED, "after", "gateway", detail={"disk": calls}))
         return trace.events
 
-    records = CleanRecords.of(read_occurrences(kept(rolled, "1.1")))
+    records = CleanRecords.of(read_occurrences(kept(rolled, "1.1")), {})
     harmless = f"{full} does not matter to the gateway"
     for calls, handle, alike in (
         (rolled, "1.1", True),
@@ -724,7 +724,7 @@ def test_what_is_written_behind_a_step_is_on_the_disk_too() -> None:
         begun = TraceEvent(RELEASED, "before", "gateway", 1, (KEPT,), detail={"disk": disk})
         return [*trace.events, begun, TraceEvent(RELEASED, "after", "gateway")]
 
-    records = CleanRecords.of(read_occurrences(kept(removed=True, hit=False)))
+    records = CleanRecords.of(read_occurrences(kept(removed=True, hit=False)), {})
     harmless = f"{full} does not matter to the gateway"
     for removed in (True, False):
         events = kept(removed, hit=True)
@@ -748,7 +748,7 @@ def test_a_node_that_writes_only_after_a_fault_has_other_records_then() -> None:
         return trace.events
 
     failed = TraceEvent(PLAN, "failed", "driver", link=LINK)
-    records = CleanRecords.of(read_occurrences(run()))
+    records = CleanRecords.of(read_occurrences(run()), {})
     harmless = f"{lost} does not matter to the driver"
     assert harmless in lineage_of(run(failed), clean=records).lineage.graph
     spills = replace(failed, detail={"disk": spilt})
