@@ -92,6 +92,11 @@ def test_disks_hold_the_same_with_the_same_bytes_as_durable(calls: Calls, alike:
     assert held(taken(OPEN, WHOLE))
 
 
+def test_what_no_sync_will_write_any_more_is_no_write_that_waits_for_one() -> None:
+    waits: Calls = [OPENED, NAMES, append(b"one")]
+    assert held(taken(OPEN, [*waits, FAILED])) != held(taken(OPEN, waits))
+
+
 def test_what_a_power_cut_has_left_is_not_known() -> None:
     cut_off = PowerCut("receiver", Point(OPEN), 0, "nothing")
     events = [*taken(OPEN, WHOLE), fired(cut_off), *taken(COMMIT, incarnation=2)]
