@@ -104,7 +104,7 @@ def test_a_script_that_never_comes_to_an_end_is_ended(job: ScriptJob, tmp_path: 
 
 
 @pytest.mark.parametrize("seen", [True, False])
-@pytest.mark.parametrize("told", ["progress", "idle"])
+@pytest.mark.parametrize("told", ["query.progress", "query.idle", "sink.file"])
 def test_a_script_whose_checkpoint_is_not_seen_is_not_waited_for(
     job: ScriptJob, tmp_path: Path, seen: bool, told: str
 ) -> None:
@@ -114,7 +114,9 @@ def test_a_script_whose_checkpoint_is_not_seen_is_not_waited_for(
     if seen:
         workload.observe(written(tmp_path / "run-1" / "work" / "ckpt"))
     batch = {"rows": 2, "dropped": 0, "operators": 0}
-    workload.observe(TraceEvent(f"query.{told}", "before", "driver", 1, detail=batch))
+    workload.observe(TraceEvent("sink.file", "before", "driver", 1, detail={"outside": True}))
+    assert not workload.finished()  # it may not have started its query yet
+    workload.observe(TraceEvent(told, "before", "driver", 1, detail=batch))
     assert workload.finished() is not seen
 
 
@@ -174,6 +176,13 @@ def test_a_script_that_ends_too_early_is_told_why() -> None:
     begun.drained = True
     with pytest.raises(VacuousError, match=r"spark\.plugins did not report"):
         expect_hooks("main.py", begun)
+
+
+def test_a_script_that_takes_the_class_path_away_is_told_so() -> None:
+    run = run_of()
+    run.errors = ["the script ended with 1: java.lang.ClassNotFoundException: bettong.hooks.A"]
+    with pytest.raises(VacuousError, match=r"--driver-class-path\): use spark\.jars"):
+        expect_hooks("main.py", run)
 
 
 def test_a_topic_that_is_read_from_its_end_is_named() -> None:
