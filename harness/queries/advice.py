@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bettong.harness.queries.faults.half_written import HALF_WRITTEN
-from bettong.harness.queries.faults.operations import LARGER, LATER, LONGER
+from bettong.harness.queries.faults.operations import LARGER, LATER, LONGER, TWELVE
 from bettong.harness.queries.faults.query_fault import QueryFault
 
 _PLACE = (
@@ -21,6 +21,10 @@ _ZOMBIE = (
 _LONGER = (
     "Where fewer batches are right, keep and compare a batch's id as a number, for as text 10 "
     "comes before 9, and look at what is done with every so many batches."
+)
+_TWELVE = (
+    "No fault is needed, only more batches: keep and compare a batch's id as a number, for as text "
+    "10 comes before 9, and look at what is done with every so many batches."
 )
 _LARGER = (
     "Where smaller batches are right, what is done in pieces of so many rows needs a key or marker "
@@ -139,6 +143,8 @@ def advise(
         return _without_faults(kinds)
     if LATER in faults:
         return _LATER
+    if TWELVE in faults:
+        return _TWELVE
     if LONGER in faults and "Stuck" not in kinds:
         return _LONGER
     if LARGER in faults and "Stuck" not in kinds:

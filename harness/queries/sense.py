@@ -49,6 +49,7 @@ def expect_sense(name: str, run: QueryRun) -> None:
         raise VacuousError(f"{name}: no batch was begun: {why}")
     if not run.drained:
         if not run.errors:
+            _expect_checkpoint(name, run)  # elsewhere nobody sees what it has consumed
             raise VacuousError(f"{name}: the query does not end though no fault was injected")
         why = _failure(run.errors[-1])
         raise VacuousError(f"{name}: the query fails without any fault: {why}")
@@ -63,11 +64,7 @@ def expect_sense(name: str, run: QueryRun) -> None:
             "link: have the broker advertise itself as localhost or 127.0.0.1, with the port "
             "of the endpoint"
         )
-    if not run.checkpoint_used:
-        raise UsageError(
-            f"{name}: its query does not use env.checkpoint: "
-            'give it .option("checkpointLocation", env.checkpoint)'
-        )
+    _expect_checkpoint(name, run)
     if run.unreadable:
         raise UsageError(
             f"{name}: read() fails after a run without faults: {cause(run.unreadable)}"
@@ -76,6 +73,14 @@ def expect_sense(name: str, run: QueryRun) -> None:
         raise VacuousError(
             f"{name}: read() returned nothing after a run without faults: "
             "it must return the rows that are in the target"
+        )
+
+
+def _expect_checkpoint(name: str, run: QueryRun) -> None:
+    if not run.checkpoint_used:
+        raise UsageError(
+            f"{name}: its query does not use env.checkpoint: "
+            'give it .option("checkpointLocation", env.checkpoint)'
         )
 
 

@@ -120,6 +120,8 @@ class QueryVerdict:
         if self.request.out is not None and self.request.replayed is None:
             counterexample.clear(self.request.out)
         violations = [findings.execution(schedule) for schedule in findings.minimal]
+        violations = [x for each in violations for x in executor.without_its_crash(each)]
+        executions += [x for x in violations if x not in executions]
         shown, missed, denied = self._shown_again(executor, violations)
         kinds = {a.kind for e, _ in shown for a in e.anomalies}
         guarantee = guarantee_of(kinds)

@@ -27,15 +27,19 @@ PLUGIN = "bettong.hooks.TaskAttempts"
 CONDUCTOR = "bettong.hooks.Conductor"
 DEAD_DRIVER = "bettong.hooks.DeadDriver"
 QUERY_EVENTS = "bettong.hooks.QueryEvents"
-CLOCK_AHEAD = "bettong.hooks.ClockAhead"
-"""An extension of SQL, which sets its clock ahead by what the property of the JVM says."""
-AHEAD_PROPERTY = "bettong.ahead_s"
+AHEAD_PROPERTY, AHEAD_VARIABLE = "bettong.ahead_s", "BETTONG_AHEAD_S"
+"""Of a JVM: so far SQL's clock is set ahead in it."""
 FILES = "bettong.hooks.LocalFiles"
 """Hadoop's local files with checksums, made without a process for each of them."""
 RAW_FILES = "bettong.hooks.RawLocalFiles"
 """The same without checksums."""
 FILES_SETTING = "spark.hadoop.fs.file.impl"
 _OPTIONS_ENTRY = "META-INF/jvm-options"
+_SERVICES = {
+    "META-INF/services/org.apache.spark.sql.SparkSessionExtensionsProvider": (
+        b"bettong.hooks.ClockAhead\n"
+    )
+}
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -98,7 +102,9 @@ def hooks() -> Hooks:
     jars = sorted((spark_home() / "jars").glob("spark-core_*.jar"))
     if not jars:
         raise JarError(f"no Spark in {spark_home()}: install pyspark, or correct SPARK_HOME")
-    digest = hashlib.sha256(repr((sources, jars[0].name, java())).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(repr((sources, _SERVICES, jars[0].name, java())).encode()).hexdigest()[
+        :16
+    ]
     path = cache_directory() / f"hooks-{digest}.jar"
     if not path.exists():
         with made_whole(path) as temporary:
@@ -116,7 +122,8 @@ def _build(sources: dict[str, bytes], target: Path) -> None:
         options = launcher.JavaModuleOptions.defaultModuleOptions()
         classes = _compile(gateway, [directory / file for file in sources], directory / "classes")
         with zipfile.ZipFile(target, "w") as jar:
-            for file, content in sorted([*classes.items(), (_OPTIONS_ENTRY, options.encode())]):
+            entries = {**classes, **_SERVICES, _OPTIONS_ENTRY: options.encode()}
+            for file, content in sorted(entries.items()):
                 jar.writestr(zipfile.ZipInfo(file, _EPOCH), content)
 
 

@@ -188,6 +188,8 @@ LONGER = OperationalEvent(
     crash=Point("batch=10/commits"),
 )
 """What goes by a batch's number as text takes 10 for less than 9."""
+TWELVE = OperationalEvent("batches(12)", "There were 12 batches.", at_least={"batches": 12})
+"""Not tried by itself: it tells whether what :data:`LONGER` shows needs a crash."""
 LARGER = OperationalEvent(
     "crash-and-large-batches(driver, before batch=1/commits)",
     "Each batch had 1200 rows; the driver died after batch 1 was written, before Spark recorded "
@@ -238,6 +240,6 @@ KNOWN = {
     event.id: event
     for event in (
         *OPERATIONAL_EVENTS,
-        *(CORES, REPEATED, NEW_CHECKPOINT, NEW_ROWS, PARTITIONS, REPLAYED_PARTITIONS),
+        *(CORES, REPEATED, NEW_CHECKPOINT, NEW_ROWS, PARTITIONS, REPLAYED_PARTITIONS, TWELVE),
     )
 }

@@ -15,7 +15,7 @@ from bettong.harness.events import Handler, Preparing, ignore
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.answer import answer, finish
 from bettong.harness.queries.apart import REPLAYED
-from bettong.harness.queries.faults.operations import LONGER, event_of
+from bettong.harness.queries.faults.operations import LONGER, TWELVE, event_of
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.job.compare import expect_columns
 from bettong.harness.queries.job.contract import Job
@@ -36,7 +36,6 @@ from bettong.harness.queries.job.script import expect_hooks, facts_of, load_scri
 from bettong.harness.queries.job.script_host import script_environment
 from bettong.harness.queries.job.script_workload import ScriptWorkload
 from bettong.harness.queries.job.workload import (
-    MORE_STEPS,
     OTHERS,
     PLAIN,
     JobWorkload,
@@ -230,6 +229,7 @@ class _Check:
         self._why.repeats = isinstance(job.oracle, OnePerKey)
         self._why.fed = any(isinstance(x, StepInput) for x in job.inputs.values())
         self._why.topics = any(isinstance(x, StepInput) and x.on_topic for x in job.inputs.values())
+        self._why.own_source = any(isinstance(x, Recorded) for x in job.inputs.values())
         self._why.own_session = request.script is not None
         self._executor = QueryExecutor(
             lanes.first,
@@ -248,9 +248,9 @@ class _Check:
         otherwise = self._cut_otherwise is not None and run.cut != self._cut
         judged = (self._cut_otherwise if otherwise else None) or self._judged
         event = event_of(faults)
-        if event is LONGER:
+        if event in (LONGER, TWELVE):
             assert self._more_steps is not None
-            judged = self._more_steps.judged(run)
+            judged = self._more_steps.judged(run, without_fault=event is TWELVE)
         judged = judged.fed_again() if event.repeat is not None else judged
         return judged.run(run, may_stand=event.stands_from is not None)
 
@@ -263,16 +263,38 @@ class _Check:
             findings.minimal = [CLEAN]
             return self._answer.conclude(executor, findings)
         if self._request.clean_only:
-            return self._answer.without_faults(clean, self._runs)
+            return self._without_faults(clean)
         if self._request.only:
-            only = executor.findings_of(self._request.only, clean)
-            return self._answer.conclude(executor, only)
+            return self._concluded(executor.findings_of(self._request.only, clean))
         sampled: list[Execution] = []
         executor.keep = frozenset({REPLAYED.id})
         executor.widen(self._beside)
         self._lanes.first.start_ahead()
-        findings = search(executor, self._request, sampled.append, self._deadline)
-        return self._answer.conclude(executor, findings, sampled)
+        return self._concluded(
+            search(executor, self._request, sampled.append, self._deadline), sampled
+        )
+
+    def _without_faults(self, clean: Execution) -> Result:
+        runs = self._runs
+        if self._why.divisible:
+            twelve = self._executor.run(frozenset({TWELVE.id}))
+            if twelve.outcome == "violation":
+                findings = Findings(clean, [clean, twelve])
+                findings.minimal = [twelve.schedule]
+                return self._concluded(findings)
+            runs += 1
+        self._tell_of_more_steps()
+        return self._answer.without_faults(clean, runs)
+
+    def _concluded(self, findings: Findings, sampled: Sequence[Execution] = ()) -> Result:
+        self._tell_of_more_steps()
+        return self._answer.conclude(self._executor, findings, sampled)
+
+    def _tell_of_more_steps(self) -> None:
+        """What how rows are cut makes another one in more steps is told like the rest of it."""
+        if self._more_steps is not None and self._more_steps.varying:
+            told = (*self._answer.subject.envelope, *self._more_steps.varying)
+            self._answer.subject = replace(self._answer.subject, envelope=told)
 
     def _beside(self) -> Sequence[QueryRunner] | None:
         def same(a: Sequence[Row], b: Sequence[Row]) -> bool:
@@ -284,9 +306,11 @@ class _Check:
     def _expect_the_same_rows(self) -> None:
         """Raises VacuousError when a source of the user's own does not give the same rows for the
         same offsets: whatever follows could be its doing."""
-        for name, given in self._job.inputs.items():
-            if not isinstance(given, Recorded) or isinstance(given.source, str):
-                continue
+        own = {n: x for n, x in self._job.inputs.items() if isinstance(x, Recorded)}
+        own = {name: given for name, given in own.items() if not isinstance(given.source, str)}
+        if own:  # what an earlier check has left of it goes
+            self._lanes.first.left_by_setup()
+        for name in own:
             arguments = {"target": asdict(self._workload.target), "name": name}
             try:
                 found = self._warm.ask(REREAD, arguments, self._deadline)
@@ -295,7 +319,11 @@ class _Check:
                     f"{self._job.name}: the source {name} cannot be read: {e}"
                 ) from e
             if not found["rows"]:
-                raise VacuousError(f"{self._job.name}: the source {name} gives no rows")
+                raise VacuousError(
+                    f"{self._job.name}: the source {name} gives no rows from its initial offset "
+                    "on: it has to go by the offset that it is given, not by one that it keeps "
+                    "itself, as of an earlier run"
+                )
             if found["differs"]:
                 raise VacuousError(
                     f"{self._job.name}: the source {name} gives other rows for the same offsets: "
@@ -353,15 +381,12 @@ class _Check:
         if facts.stateful and isinstance(self._job.oracle, Clean | OnePerKey):
             # After a restart a batch without data may be there or not, and timers see it.
             self._cut_otherwise = judging.judged.cut_otherwise(found, list(rows.values()))
-        larger = rows.get(OTHERS["merged"].name)
-        hangs = larger is None or bool(self._judged.difference(larger).anomalies)
         self._more_steps = InMoreSteps(
             self._job.compare,
             self._judged,
             self._cut_otherwise,
             rows,
-            hangs or bool(facts.watermarks),
-            partial(self._run_of, MORE_STEPS),
+            self._run_of,
         )
         # In smaller batches other rows may come too late, and which of a key is missing is free.
         once_in_time = isinstance(self._job.oracle, OnePerKey) and facts.watermarks

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bettong.harness.faults.point import Point
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.crash_points import CrashPoint
 from bettong.harness.queries.faults.failed_step import FailedStep
@@ -39,6 +40,8 @@ class JobWhy(Why):
     """Whether it reads topics."""
     without_data: int | None = None
     """The last batch, if it has no data: it closes what is open."""
+    own_source = False
+    """Whether a source is not Spark's: what it keeps, and where, nobody knows."""
     own_session = False
     """Whether it is not Bettong that has its Spark session."""
     _middle: frozenset[str] = frozenset()
@@ -74,6 +77,18 @@ class JobWhy(Why):
         if StepId.parse(point.step).is_checkpoint_file and point.phase == "before":
             yield FailedStep(point)
 
+    def _rank(self, fault: QueryFault) -> tuple[int, bool] | None:
+        """A driver that dies when a source of the user's own was asked for more, and nothing is
+        written of it yet, has it asked once more."""
+        asks_again = self.own_source and fault.crashes and _is_planned(fault.recovers_from)
+        return (0, True) if asks_again else super()._rank(fault)
+
+    def _left(self, fault: QueryFault, crash_point: CrashPoint, run: QueryRun) -> str:
+        """What a source of the user's own has done since the batch before is not always seen."""
+        if self.own_source and _is_planned(crash_point.point):
+            return fault.id
+        return super()._left(fault, crash_point, run)
+
     def _loses(self, crash_point: CrashPoint) -> bool:
         """Not where a task reads a shuffle: what it reads is lost with the executor, and the whole
         stage is tried again."""
@@ -93,6 +108,13 @@ class JobWhy(Why):
             yield REPLAYED_PARTITIONS
         if self.repeats:
             yield REPEATED
+
+
+def _is_planned(point: Point | None) -> bool:
+    """Whether a batch is about to be recorded as planned."""
+    return (
+        point is not None and point.phase == "before" and StepId.parse(point.step).last == "offsets"
+    )
 
 
 def _middle_stores(run: QueryRun) -> frozenset[str]:

@@ -13,7 +13,7 @@ from bettong.harness.queries.job.feed import in_more_steps
 from bettong.harness.queries.job.inputs import Input, StepInput
 from bettong.harness.queries.job.judge import Judged
 from bettong.harness.queries.job.rules import Row
-from bettong.harness.queries.job.workload import MORE_STEPS
+from bettong.harness.queries.job.workload import FEWER_STEPS, MORE_STEPS, PLAIN, Variant
 from bettong.harness.queries.run.observation import QueryRun
 
 
@@ -24,16 +24,17 @@ def divisible(given: Input) -> bool:
 
 
 class InMoreSteps:
-    """Asks a run without a fault once, when it is needed first.
+    """Asks for runs without a fault once, when they are needed first.
 
     Args:
         by_cut: what batches that are cut otherwise than in the plain run are held against, where
             they are.
         judged: what those that are cut as in it are held against.
         clean: the rows of the runs without faults, by their variant.
-        hangs: whether what is right may hang on how rows are cut: a watermark says which come too
-            late, or larger batches give something else.
-        ask: makes the run.
+        ask: makes a run.
+
+    Attributes:
+        varying: what is another than in the plain run because rows are cut otherwise.
     """
 
     def __init__(
@@ -42,32 +43,42 @@ class InMoreSteps:
         judged: Judged,
         by_cut: Judged | None,
         clean: Mapping[str, Sequence[Row]],
-        hangs: bool,
-        ask: Callable[[], QueryRun],
+        ask: Callable[[Variant], QueryRun],
     ) -> None:
-        self._compare, self._judged, self._by_cut = compare, judged, by_cut
-        self._clean, self._hangs, self._ask = clean, hangs, ask
+        self.varying: tuple[str, ...] = ()
+        self._compare, self._before = compare, by_cut or judged
+        self._clean, self._ask = clean, ask
         self._one_asks = threading.Lock()
+        self._twelve: QueryRun | None = None
 
-    def judged(self, run: QueryRun) -> Judged:
-        """What a run is held against: as before. Only where it may hang on how rows are cut, what
-        the run without a fault has that cuts them so; where a restart has cut them otherwise, as
-        it may where there is state, what all runs without faults have."""
+    def judged(self, run: QueryRun, *, without_fault: bool = False) -> Judged:
+        """What a run is held against: as before. Only where how rows are cut makes the output
+        another one, what the run without a fault has that cuts them so; where a restart has cut
+        them otherwise, as it may where there is state, what all runs without faults have."""
         with self._one_asks:
+            if without_fault:
+                self._twelve = run  # which need not be asked for
             cut, alone, otherwise = self._known
         return alone if run.cut == cut else otherwise
 
     @cached_property
     def _known(self) -> tuple[tuple[str, ...], Judged, Judged]:
-        before = self._by_cut or self._judged
-        run = self._ask()
-        wrong = {a.kind for a in before.run(run).anomalies}
-        # What is the same only within a batch is there more often in smaller ones.
-        if not run.drained or not wrong or not (self._hangs or wrong == {"Duplicate"}):
+        before = self._before
+        run = self._twelve or self._ask(MORE_STEPS)
+        # What is wrong by the cut shows in fewer batches as well, that are cut at the same places;
+        # what is not is wrong by itself.
+        if not run.drained or self._is_right(run) or all(map(self._is_right, self._fewer())):
             return run.cut, before, before
         own = {MORE_STEPS.name: run.rows}
+        self.varying = envelope(self._compare, {PLAIN.name: self._clean[PLAIN.name], **own}).varying
         alone, all_of_them = (
             before.cut_otherwise(envelope(self._compare, rows), list(rows.values()))
             for rows in (own, {**self._clean, **own})
         )
         return run.cut, alone, all_of_them
+
+    def _fewer(self) -> list[QueryRun]:
+        return [self._ask(variant) for variant in FEWER_STEPS]
+
+    def _is_right(self, run: QueryRun) -> bool:
+        return not self._before.run(run).anomalies

@@ -39,6 +39,7 @@ _SERVERS: Mapping[str, Callable[[], Server]] = {
         RedisServer,
     )
 }
+_CLASSES = "ClassNotFoundException: bettong.hooks"
 _LINE_END = re.compile(r"\r\n?|\n")
 _HOOKS = {
     "/offsets": "spark.sql.streaming.checkpointFileManagerClass",
@@ -156,6 +157,12 @@ def expect_hooks(name: str, run: QueryRun) -> None:
     if not silent:
         return
     why = f" ({cause(run.errors[-1])})" if run.errors else ""
+    if _CLASSES in why:
+        raise VacuousError(
+            f"{name}: Bettong's classes are not found{why}: its own code, PYSPARK_SUBMIT_ARGS or "
+            "its configuration must not set spark.driver.extraClassPath (--driver-class-path): use "
+            "spark.jars (--jars)"
+        )
     if len(silent) == len(_HOOKS):
         if why:
             raise VacuousError(
@@ -165,7 +172,8 @@ def expect_hooks(name: str, run: QueryRun) -> None:
             )
         raise VacuousError(
             f"{name}: it ended, and no streaming query of it was seen: have it start one and wait "
-            f"for it; its own code or configuration must not set {silent[0]}"
+            f"for it; its own code, PYSPARK_SUBMIT_ARGS or its configuration must not set "
+            f"{silent[0]}, nor name another --properties-file than the one in SPARK_CONF_DIR"
         )
     if silent == [_HOOKS["/task"]] and not (why or run.drained):
         raise VacuousError(
@@ -174,7 +182,7 @@ def expect_hooks(name: str, run: QueryRun) -> None:
         )
     raise VacuousError(
         f"{name}: the hook of {silent[0]} did not report, faults are not injected{why}: the "
-        "script's own code or configuration must not set it"
+        "script's own code, PYSPARK_SUBMIT_ARGS or its configuration must not set it"
     )
 
 

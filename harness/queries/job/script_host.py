@@ -52,7 +52,6 @@ def hook_settings() -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.extraJavaOptions": _FAST,
-        "spark.sql.extensions": jar.CLOCK_AHEAD,
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
         "spark.driver.extraClassPath": path,
@@ -185,7 +184,7 @@ class ScriptHost:
         options = self._script.options(work, args["addresses"])
         # On the command line they would win over ours instead of being joined with them.
         submitted = submit_settings(options, _OPTIONS)
-        configuration = self._configuration(submitted, args["settings"], args["ahead_s"])
+        configuration = self._configuration(submitted, args["settings"])
         return {
             **unseeded(),
             "JAVA_HOME": str(java_home(self.home, configuration)),
@@ -200,12 +199,11 @@ class ScriptHost:
             "BETTONG_RUN": who.run,
             "BETTONG_NODE": who.node,
             "BETTONG_INCARNATION": str(who.incarnation),
+            jar.AHEAD_VARIABLE: str(args["ahead_s"]),
             **self._script.environment(work, args["addresses"]),
         }
 
-    def _configuration(
-        self, submitted: Mapping[str, str], settings: Mapping[str, str], ahead_s: int
-    ) -> Path:
+    def _configuration(self, submitted: Mapping[str, str], settings: Mapping[str, str]) -> Path:
         """The user's own configuration folder, with what is submitted, then our settings, at the
         end of its defaults."""
         folder = self.home / "conf"
@@ -222,9 +220,7 @@ class ScriptHost:
             if name and not name.startswith("#"):
                 theirs[name] = value.strip()
         connector = kafka_connector() if KAFKA in self._script.endpoints else {}
-        properties = {"java.io.tmpdir": self._temporary, jar.AHEAD_PROPERTY: ahead_s}
-        options = " ".join(f"-D{name}={value}" for name, value in properties.items())
-        aside = {"spark.driver.extraJavaOptions": options}
+        aside = {"spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={self._temporary}"}
         everything = merged(theirs, submitted, connector, hook_settings(), aside, settings)
         lines = [f"{name} {value}\n" for name, value in everything.items()]
         file.write_text("".join(lines), encoding="utf-8")

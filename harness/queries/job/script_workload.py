@@ -16,6 +16,7 @@ from bettong.harness.queries.job.script import Lines
 from bettong.harness.queries.job.workload import JobWorkload
 from bettong.harness.queries.run.checkpoints import checkpoint_of
 from bettong.harness.queries.script import KAFKA
+from bettong.harness.queries.sink.file_steps import OUTSIDE, STEP
 from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import TraceEvent
 
@@ -83,8 +84,15 @@ class ScriptWorkload(JobWorkload):
         if event.step == TERMINATED and event.phase == "before" and self.feed.satisfied:
             # What it does after a query is done when another one, which finds nothing, has ended.
             done, self._has_ended = self._has_ended, True
-        if done or len(self._checkpoints) > 1 or self.endless(()):
+        if done or len(self._checkpoints) > 1 or self.endless(()) or self._is_unseen(event):
             self._idle.set()
+
+    def _is_unseen(self, event: TraceEvent) -> bool:
+        """Whether a query tells of itself, or a batch of it writes, and no file of its checkpoint
+        was seen, the first of which it writes before: a hook is not in place, and nothing would be
+        fed any more."""
+        writes = event.step.endswith(STEP) and OUTSIDE not in event.detail
+        return (writes or event.step in (IDLE, PROGRESS)) and self.feed.checkpoint is None
 
     def endless(self, facts: Iterable[Mapping[str, Any]]) -> bool:
         """Whether it plans batch after batch without data, for the time goes on."""

@@ -47,6 +47,7 @@ class Variant:
         name: as results have it.
         merge: so many steps at once.
         at_least: the same rows in so many steps, where they are fewer.
+        joined: of these steps the ones from the first of two numbers to before the other are one.
         stop_after: the query is stopped in good order after so many steps, and started again.
         settings: of the session.
     """
@@ -54,12 +55,18 @@ class Variant:
     name: str
     merge: int = 1
     at_least: int = 0
+    joined: tuple[int, int] | None = None
     stop_after: int | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
 PLAIN = Variant("the same twice")
 MORE_STEPS = Variant("twelve steps", at_least=LONGER.at_least["batches"])
+FEWER_STEPS = (
+    Variant("the first four of twelve steps at once", at_least=12, joined=(0, 4)),
+    Variant("the last four of twelve steps at once", at_least=12, joined=(8, 12)),
+)
+"""Fewer than ten batches: rows come apart in one of them at each place where they do in twelve."""
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 OTHERS = {
     "merged": Variant("two steps a batch", merge=2),
@@ -125,7 +132,8 @@ class JobWorkload:
         self._folder, self._state = folder, state
         fed = {name: given for name, given in inputs.items() if isinstance(given, StepInput)}
         if at_least := event.at_least.get("batches", self.variant.at_least):
-            steps = {name: in_more_steps(given, at_least) for name, given in fed.items()}
+            joined = self.variant.joined
+            steps = {name: in_more_steps(given, at_least, joined) for name, given in fed.items()}
         else:
             steps = {name: merged(given, self.variant.merge) for name, given in fed.items()}
         if event.repeat is not None:

@@ -16,7 +16,6 @@ from bettong.harness.processes.folders import temporary_folder
 from bettong.harness.queries.run.deadline import Deadline
 from bettong.harness.queries.run.host import HostPool
 from bettong.harness.queries.run.incarnations import INCARNATION_S
-from bettong.harness.spark import jar
 from bettong.harness.spark.driver import START_S, DriverError
 from bettong.harness.spark.pool import DriverPool
 from bettong.harness.spark.session import SessionConfig, merged
@@ -30,7 +29,6 @@ _SETTINGS = {
     # Spark (4.1 to 4.3) leaves a temporary file when it dies while it writes offsets/0, and then
     # refuses to start again because of that file. It is no fault of the sink.
     "spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false",
-    "spark.sql.extensions": jar.CLOCK_AHEAD,
     "spark.python.daemon.module": "bettong.harness.queries.run.worker_daemon",
 }
 

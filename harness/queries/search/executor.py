@@ -16,7 +16,7 @@ from bettong.harness.faults.errors import ScheduleError
 from bettong.harness.faults.step_ids import CONCURRENT
 from bettong.harness.queries.faults.crash_points import is_change
 from bettong.harness.queries.faults.kinds import parse_fault
-from bettong.harness.queries.faults.operations import LATER, event_of
+from bettong.harness.queries.faults.operations import LATER, LONGER, TWELVE, event_of
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.judge import SinkVerdict, fingerprint, judge_run
 from bettong.harness.queries.raised import cause
@@ -40,7 +40,7 @@ from bettong.lineage.graph import Lineage
 from bettong.lineage.nearest import did_you_mean
 from bettong.lineage.results import Guarantee, Outcome
 from bettong.lineage.search.events import Executed, SearchEvent
-from bettong.lineage.search.executor import Execution
+from bettong.lineage.search.executor import BudgetSpentError, Execution
 from bettong.lineage.search.findings import Findings
 
 T = TypeVar("T")
@@ -362,6 +362,20 @@ class QueryExecutor:
         findings = Findings(clean, [found])
         findings.minimal = [chosen] if found.outcome == "violation" else []
         return findings
+
+    def without_its_crash(self, violation: Execution) -> list[Execution]:
+        """A violation in more batches, or what shows the same in so many without a crash; both
+        where the crash shows more."""
+        if violation.schedule != {LONGER.id}:
+            return [violation]
+        try:
+            alone = self.run(frozenset({TWELVE.id}))
+        except BudgetSpentError:
+            return [violation]
+        if alone.outcome != "violation":
+            return [violation]
+        shown, without = ({a.kind for a in e.anomalies} for e in (violation, alone))
+        return [alone] if shown <= without else [alone, violation]
 
     def run_only(self, schedule: FaultSet) -> Execution:
         """The one set of faults that is asked for, run once more with every crash a SIGKILL: a

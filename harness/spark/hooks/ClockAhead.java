@@ -6,6 +6,7 @@ import java.time.LocalDateTime;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
 import org.apache.spark.sql.SparkSessionExtensions;
+import org.apache.spark.sql.SparkSessionExtensionsProvider;
 import org.apache.spark.sql.catalyst.expressions.CurrentDate;
 import org.apache.spark.sql.catalyst.expressions.CurrentTimestampLike;
 import org.apache.spark.sql.catalyst.expressions.Literal;
@@ -21,11 +22,23 @@ import scala.runtime.AbstractPartialFunction;
 import scala.runtime.BoxedUnit;
 
 /**
- * SQL's clock set ahead by as many seconds as the property says, for what a batch's own code asks
- * it. What a streaming query asks is left alone: a replay is given the time of what it replays.
+ * SQL's clock set ahead by as many seconds as the property, or else the variable, says, for what a
+ * batch's own code asks it. What a streaming query asks is left alone: a replay is given the time
+ * of what it replays.
+ *
+ * Spark finds it as a service, whatever a session's settings say of extensions or of Java.
  */
-public final class ClockAhead extends AbstractFunction1 {
+public final class ClockAhead extends AbstractFunction1
+    implements SparkSessionExtensionsProvider {
     public static final String PROPERTY = "bettong.ahead_s";
+    public static final String VARIABLE = "BETTONG_AHEAD_S";
+
+    private static final long FROM_START = fromStart();
+
+    private static long fromStart() {
+        String seconds = System.getenv(VARIABLE);
+        return seconds == null ? 0L : Long.parseLong(seconds);
+    }
 
     public Object apply(Object extensions) {
         ((SparkSessionExtensions) extensions).injectPostHocResolutionRule(
@@ -39,7 +52,7 @@ public final class ClockAhead extends AbstractFunction1 {
 
     private static final class Ahead extends Rule {
         public TreeNode apply(TreeNode given) {
-            long seconds = Long.getLong(PROPERTY, 0L).longValue();
+            long seconds = Long.getLong(PROPERTY, FROM_START).longValue();
             LogicalPlan plan = (LogicalPlan) given;
             if (seconds == 0L || plan.isStreaming()) {
                 return plan;

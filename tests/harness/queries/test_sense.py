@@ -134,3 +134,15 @@ def test_of_several_queries_nothing_is_said_though_all_batches_were_recorded() -
     )
     with pytest.raises(VacuousError, match=r"^Two: it starts 2 streaming queries, and one"):
         expect_sense("Two", run)
+
+
+@pytest.mark.parametrize(
+    ("used", "error", "told"),
+    [(False, UsageError, "env.checkpoint"), (True, VacuousError, "does not end")],
+)
+def test_a_query_that_does_not_end_may_have_its_checkpoint_elsewhere(
+    used: bool, error: type[Exception], told: str
+) -> None:
+    begun = [TraceEvent("batch=0/offsets", "before", "driver")]
+    with pytest.raises(error, match=told):
+        expect_sense("Moves", QueryRun(events=begun, checkpoint_used=used))

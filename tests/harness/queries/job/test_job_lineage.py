@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import islice
+
 import pytest
 
 from bettong.harness.faults.point import Point
@@ -91,3 +94,22 @@ def test_more_batches_are_tried_where_there_are_rows_for_them(divisible: bool) -
     run = QueryRun(crash_points=moments)
     why.read_clean(run, [])
     assert (LONGER.id in why.lineage([], run).faults) == divisible
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_a_source_of_the_users_own_is_asked_once_more_early(own: bool) -> None:
+    """It may have moved a place of its own when it was asked, and nobody sees that."""
+    moments = [
+        CrashPoint(Point(f"batch={batch}/{step}", phase), 1, f"{batch} {step}")  # type: ignore[arg-type]
+        for batch in range(2)
+        for step, phase in (("offsets", "before"), ("commits", "before"), ("commits", "after"))
+    ]
+    moments[3] = replace(moments[3], durable=moments[2].durable)  # as far as is seen
+    why = JobWhy(2, 2, 1)
+    why.own_source = own
+    run = QueryRun(crash_points=moments)
+    why.read_clean(run, [])
+    asked = "crash(driver, before batch=1/offsets)"
+    assert (asked in why.lineage([], run).faults) == own
+    if own:
+        assert {asked} in islice(why.likely(), 3)

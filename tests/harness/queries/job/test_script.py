@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -29,6 +29,7 @@ from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.script import Script
 from bettong.harness.queries.sense import VacuousError, expect_one_query
+from bettong.harness.spark.jar import AHEAD_VARIABLE
 from bettong.lineage.errors import UsageError
 from bettong.lineage.trace import TraceEvent, read_trace
 
@@ -93,12 +94,30 @@ def test_a_script_that_never_comes_to_an_end_is_ended(job: ScriptJob, tmp_path: 
     for planned, ends in ((plan, True), ("~Project [ProcessingTime#1]", False)):
         workload = begun(job, tmp_path)
         workload.starts(1)
+        workload.observe(written(tmp_path / "run-1" / "work" / "ckpt"))
         details: list[dict[str, Any]] = [{"rows": 1, "plan": planned}]
         details += [{"rows": 0}] * EMPTY_BATCHES
         for detail in details:
             assert not workload.finished()
             workload.observe(TraceEvent("query.progress", "before", "driver", 1, detail=detail))
         assert workload.endless(()) is workload.finished() is ends
+
+
+@pytest.mark.parametrize("seen", [True, False])
+@pytest.mark.parametrize("told", ["query.progress", "query.idle", "sink.file"])
+def test_a_script_whose_checkpoint_is_not_seen_is_not_waited_for(
+    job: ScriptJob, tmp_path: Path, seen: bool, told: str
+) -> None:
+    """Its own settings win over the hook: it would be fed no further step."""
+    workload = begun(job, tmp_path)
+    workload.starts(1)
+    if seen:
+        workload.observe(written(tmp_path / "run-1" / "work" / "ckpt"))
+    batch = {"rows": 2, "dropped": 0, "operators": 0}
+    workload.observe(TraceEvent("sink.file", "before", "driver", 1, detail={"outside": True}))
+    assert not workload.finished()  # it may not have started its query yet
+    workload.observe(TraceEvent(told, "before", "driver", 1, detail=batch))
+    assert workload.finished() is not seen
 
 
 @pytest.mark.parametrize("consumed", [True, False])
@@ -157,6 +176,13 @@ def test_a_script_that_ends_too_early_is_told_why() -> None:
     begun.drained = True
     with pytest.raises(VacuousError, match=r"spark\.plugins did not report"):
         expect_hooks("main.py", begun)
+
+
+def test_a_script_that_takes_the_class_path_away_is_told_so() -> None:
+    run = run_of()
+    run.errors = ["the script ended with 1: java.lang.ClassNotFoundException: bettong.hooks.A"]
+    with pytest.raises(VacuousError, match=r"--driver-class-path\): use spark\.jars"):
+        expect_hooks("main.py", run)
 
 
 def test_a_topic_that_is_read_from_its_end_is_named() -> None:
@@ -301,14 +327,38 @@ def test_a_script_may_be_started_a_day_later(tmp_path: Path, ahead_s: int, days:
     """Midnight may come between the two looks at the day."""
     main = tmp_path / "main.py"
     told = tmp_path / "told"
-    main.write_text(f"import datetime\nprint(datetime.date.today(), file=open({str(told)!r}, 'w'))")
+    main.write_text(
+        "import datetime, os\n"
+        f"told = datetime.date.today(), os.environ[{AHEAD_VARIABLE!r}]\n"
+        f"print(*told, file=open({str(told)!r}, 'w'))"
+    )
     host = ScriptHost(Script(str(main)), Mock(), lambda: False)
     arguments = asked(tmp_path / "run", ahead_s=ahead_s)
     today = date.today()
     ended = host.submit("", arguments, Instrumentation()).result(60)
-    defaults = (host.home / "conf" / "spark-defaults.conf").read_text()
     host.close()
     assert ended["error"] is None
-    later = date.fromisoformat(told.read_text().strip()) - today
-    assert later.days in days
-    assert f"-Dbettong.ahead_s={ahead_s}" in defaults
+    day, of_sql = told.read_text().split()
+    assert (date.fromisoformat(day) - today).days in days
+    assert of_sql == str(ahead_s)
+
+
+@pytest.mark.spark
+def test_the_clock_of_sql_goes_ahead_whatever_a_script_says_of_extensions_and_of_java(
+    tmp_path: Path,
+) -> None:
+    told = tmp_path / "told"
+    (tmp_path / "main.py").write_text(
+        "import os\n"
+        "os.environ['PYSPARK_SUBMIT_ARGS'] = '--driver-java-options -Dmine=1 pyspark-shell'\n"
+        "from pyspark.sql import SparkSession\n"
+        "spark = SparkSession.builder.config('spark.sql.extensions', '').getOrCreate()\n"
+        "asked = spark.sql('SELECT current_timestamp() > timestamp_millis(' + str(\n"
+        f"    {datetime.now().timestamp() * 1000 + 3_600_000:.0f}) + ') AS later')\n"
+        f"print(asked.first().later, file=open({str(told)!r}, 'w'))\n"
+    )
+    host = ScriptHost(Script(str(tmp_path / "main.py")), Mock(), lambda: False)
+    ended = host.submit("", asked(tmp_path / "run", ahead_s=90060), Instrumentation()).result(300)
+    host.close()
+    assert ended["error"] is None
+    assert told.read_text() == "True\n"
