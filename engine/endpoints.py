@@ -16,13 +16,14 @@ from bettong.engine.graph import Application
 from bettong.engine.ingest.client import RangeClient
 from bettong.engine.keys import key_text
 from bettong.engine.net.access import Key
+from bettong.engine.net.block import Block
 from bettong.engine.net.client import Client, Patience
 from bettong.engine.net.errors import RefusedError
 from bettong.engine.net.peers import address_of
 from bettong.engine.receiver.client import ReceiverClient
-from bettong.engine.receiver.rows import PART_BYTES
+from bettong.engine.receiver.rows import PART_BYTES, Columns
 from bettong.engine.receiver.rows import Row as ReceiverRow
-from bettong.engine.sinks.base import Noted, Row
+from bettong.engine.sinks.base import Noted, Row, Rows
 from bettong.engine.sources.base import Extent
 from bettong.lineage.trace import MessageRange
 
@@ -123,7 +124,7 @@ class TcpSink:
         rows: Sequence[Row],
         noted: Noted,
     ) -> None:
-        staged = [ReceiverRow(i, key_text(k), d) for i, k, d in rows]
+        staged = _columns(rows)
         try:
             self._fenced(
                 lambda: self._client(epoch).prepare(
@@ -138,9 +139,9 @@ class TcpSink:
                 )
             )
         except RefusedError as e:
-            if e.code != "frame" or not staged:
+            if e.code != "frame" or not rows:
                 raise
-            longest = max(staged, key=lambda row: len(row.data))
+            longest = max(rows, key=lambda row: len(row.data))
             raise RefusedError(
                 e.code,
                 f"the receiver at {self.address} does not take the outputs of batch {batch}: {e}. "
@@ -175,6 +176,19 @@ class TcpSink:
             (address, epoch, self.key, self.patience),
             lambda: ReceiverClient(address, self.application, epoch, self.key, self.patience),
         )
+
+
+def _columns(rows: Sequence[Row]) -> Columns:
+    """Outputs as the receiver takes them; those that are in columns already are not taken apart."""
+    if not isinstance(rows, Rows):
+        return Columns.of([ReceiverRow(i, key_text(k), d) for i, k, d in rows])
+    keys, data = rows.key_texts(), rows.data
+    return Columns(
+        Block.of_arrow(rows.ids),
+        Block.of([b""] * len(rows) if keys is None else [key.encode() for key in keys]),
+        bytes([keys is not None]) * len(rows),
+        Block.of(data) if isinstance(data, list) else Block.of_arrow(data),
+    )
 
 
 def kept_as(app: Application, sink: str) -> str:

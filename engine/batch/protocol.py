@@ -97,6 +97,7 @@ class BatchProtocol:
         self.epoch = 0
         self._housekeeper: Housekeeper | None = None
         self._watch = Watch()
+        self._newest: Manifest | None = None
 
     def open(self) -> None:
         """Take the next epoch and begin it at every sink."""
@@ -163,13 +164,14 @@ class BatchProtocol:
         """
         self._watch = watch = Watch()
         with watch.part("base"):
-            base = read_manifest(self.settings.store, self.settings.app.name, batch - 1)
+            base = self.base(batch)
             job = self.job(batch, base)
         with watch.part("execute"):
             reports = execute(job)
         with watch.part("add up"):
             manifest = self.manifest(job, reports)
         self.finish(job, manifest, reports)
+        self._newest = manifest
         if self._housekeeper is not None:
             self._housekeeper.after(manifest)
         if self.settings.observer is not None:
@@ -177,6 +179,13 @@ class BatchProtocol:
         if self.settings.health is not None:
             self.settings.health.batch(manifest)
         return manifest
+
+    def base(self, batch: int) -> Manifest:
+        """The state before a batch. What this driver has published itself is not read again: if
+        another one has published the same since, this one is fenced."""
+        if self._newest is not None and self._newest.batch == batch - 1:
+            return self._newest
+        return read_manifest(self.settings.store, self.settings.app.name, batch - 1)
 
     def close(self) -> None:
         """End the epoch on this driver."""

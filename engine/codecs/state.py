@@ -66,6 +66,7 @@ class DataclassCodec:
         self._version = version
         self._migrate = dict(migrate or {})
         self._fields = fields_of(cls)
+        self._type = pa.struct([(n, f.arrow) for n, f in self._fields.items()])
 
     @property
     def version(self) -> int:
@@ -73,7 +74,7 @@ class DataclassCodec:
 
     @property
     def type(self) -> pa.DataType:
-        return pa.struct([(n, f.arrow) for n, f in self._fields.items()])
+        return self._type
 
     def encode(self, entities: Sequence[Any]) -> pa.Array:
         columns = []

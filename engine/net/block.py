@@ -48,6 +48,20 @@ class Block:
         return cls(np.fromiter(ends, "<u4", len(payloads) + 1), data)
 
     @classmethod
+    def of_arrow(cls, array: pa.Array) -> Block:
+        """The block of an Arrow array of text or bytes; copies no data where that is laid out
+        alike."""
+        import pyarrow as pa
+
+        if not len(array) or array.null_count or array.type not in (pa.string(), pa.binary()):
+            return cls.of(array.to_pylist())
+        _, ends, data = array.buffers()
+        offsets = np.frombuffer(ends, "<i4", len(array) + 1, 4 * array.offset)
+        first, last = int(offsets[0]), int(offsets[-1])
+        held = memoryview(data)[first:last] if data is not None else b""
+        return cls((offsets - first).astype("<u4"), held)
+
+    @classmethod
     def parse(cls, body: Buffer) -> Block:
         """The block in these bytes, all of them; raises FrameError when they are none."""
         view = memoryview(body)

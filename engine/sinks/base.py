@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import TYPE_CHECKING, NamedTuple, Protocol, overload
 
-from bettong.engine.keys import Key
+from bettong.engine.keys import Key, key_text, parse
 from bettong.lineage.trace import MessageRange
 
 if TYPE_CHECKING:
@@ -43,6 +43,13 @@ class Rows(Sequence[Row]):
         if self._keys is None:
             return pa.nulls(len(self), pa.binary())
         return pa.array(self._keys.keys, pa.binary()).take(pa.array(self._keys.codes))
+
+    def key_texts(self) -> list[str] | None:
+        """For each output its key as readers see it; None without keys."""
+        if self._keys is None:
+            return None
+        texts = [str(key_text(parse(key))) for key in self._keys.keys]
+        return list(map(texts.__getitem__, self._keys.codes.tolist()))
 
     def __len__(self) -> int:
         return len(self.data)

@@ -59,8 +59,10 @@ def load_column(
         if not len(missing):
             break
         rows = cache.rows(entry)
-        found = rows.find(hash_column[missing], key_column.take(pa.array(missing)))
+        found = rows.find(hash_column, key_column, missing)
         hit = found >= 0
+        if not hit.any():
+            continue
         part = rows.entities.take(pa.array(found[hit]))
         parts.append(as_today(state, part, rows.version))
         place[missing[hit]] = count + np.arange(len(part))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ class FileEntry:
     tier: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return dict(vars(self))  # asdict copies each value, for every file of every manifest
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> FileEntry:
@@ -75,20 +75,25 @@ class Rows:
     version: int
 
     def find(
-        self, hashes: np.ndarray[Any, np.dtype[np.uint64]], keys: pa.Array
+        self,
+        hashes: np.ndarray[Any, np.dtype[np.uint64]],
+        keys: pa.Array,
+        wanted: np.ndarray[Any, np.dtype[np.int64]],
     ) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """For each (hash, canonical key) the row that holds it, or -1."""
+        """For each wanted place among (hash, canonical key) the row that holds it, or -1."""
         if not len(self.hashes):
-            return np.full(len(hashes), -1, np.int64)
-        rows = np.searchsorted(self.hashes, hashes).astype(np.int64)
-        inside = np.minimum(rows, len(self.hashes) - 1)
-        found = (rows < len(self.hashes)) & (self.hashes[inside] == hashes)
+            return np.full(len(wanted), -1, np.int64)
+        sought = hashes[wanted]
+        rows: np.ndarray[Any, np.dtype[np.int64]]
+        rows = np.searchsorted(self.hashes, sought).astype(np.int64)
+        found = self.hashes[np.minimum(rows, len(self.hashes) - 1)] == sought
         rows[~found] = -1
         hits = np.flatnonzero(found)
         if len(hits):
-            same = pc.equal(self.keys.take(pa.array(rows[hits])), keys.take(pa.array(hits)))
-            for place in hits[~np.asarray(same)]:
-                rows[place] = self._after_collision(rows[place], keys[int(place)].as_py())
+            places = wanted[hits]
+            same = pc.equal(self.keys.take(pa.array(rows[hits])), keys.take(pa.array(places)))
+            for hit in hits[~np.asarray(same)]:
+                rows[hit] = self._after_collision(rows[hit], keys[int(wanted[hit])].as_py())
         return rows
 
     def _after_collision(self, row: int, key: bytes) -> int:

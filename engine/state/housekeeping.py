@@ -155,6 +155,7 @@ class Housekeeper:
                 remove_manifest(self._store, batch, epoch)
         remove_before(self._store, manifest.batch - self._keep)
         kept = [version for version in versions if version[0] > manifest.batch - self._keep]
+        self._named[manifest.batch, manifest.epoch] = tuple(f.name for f in manifest.files)
         self._named = {version: self._named_by(*version) for version in kept}
         named = {f.name for f in manifest.files} | {new.name for new in self._merges.values()}
         named.update(*self._named.values())
@@ -167,7 +168,7 @@ class Housekeeper:
                     self._store.remove(f"{folder}/{name}")
 
     def _named_by(self, batch: int, epoch: int) -> tuple[str, ...]:
-        """The files of a version, which is read once: no version is ever changed."""
+        """The files of a version, which is read at most once: no version is ever changed."""
         known = self._named.get((batch, epoch))
         if known is not None:
             return known

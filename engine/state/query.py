@@ -42,7 +42,7 @@ def entities_of(store: Store, manifest: Manifest, key: Key) -> dict[str, Any]:
     for state in sorted({f.state for f in manifest.files}):
         for entry in manifest.files_of(state, hashed, hashed + 1):
             rows = read_rows(store, entry)
-            row = int(rows.find(hashes, keys)[0])
+            row = int(rows.find(hashes, keys, np.zeros(1, np.int64))[0])
             if row >= 0:
                 if rows.entities[row].is_valid:
                     found[state] = rows.entities[row].as_py()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, get_type_hints
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -122,3 +123,19 @@ def test_joined_blocks_hold_all_messages(found: list[list[bytes]]) -> None:
     joined = Block.join(map(Block.of, found))
     assert joined.payloads() == [payload for part in found for payload in part]
     assert len(joined) == sum(map(len, found))
+
+
+@given(payloads, st.data(), st.sampled_from([pa.binary(), pa.large_binary()]))
+def test_a_block_of_an_arrow_array_is_that_of_its_values(
+    found: list[bytes], data: st.DataObject, kind: pa.DataType
+) -> None:
+    start = data.draw(st.integers(0, len(found)))
+    stop = data.draw(st.integers(start, len(found)))
+    part = Block.of_arrow(pa.array(found, kind).slice(start, stop - start))
+    assert part.payloads() == found[start:stop]
+    assert Block.parse(b"".join(map(bytes, part.buffers()))) == part
+
+
+def test_an_arrow_array_that_lacks_a_value_makes_no_block() -> None:
+    with pytest.raises(TypeError):
+        Block.of_arrow(pa.array([b"a", None]))

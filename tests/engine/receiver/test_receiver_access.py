@@ -7,12 +7,15 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bettong.engine.address import Address
+from bettong.engine.batch.items import key_column
 from bettong.engine.endpoints import TcpSink
+from bettong.engine.keys import Key as StreamKey
 from bettong.engine.net.access import Key, ListenConfig
 from bettong.engine.net.client import Patience
 from bettong.engine.net.errors import RefusedError
@@ -23,11 +26,12 @@ from bettong.engine.receiver.output import read_rows
 from bettong.engine.receiver.protocol import CODEC, Hello
 from bettong.engine.receiver.rows import Row
 from bettong.engine.receiver.server import Receiver
-from bettong.engine.sinks.base import Noted
+from bettong.engine.sinks.base import Noted, Rows
 from bettong.engine.sinks.base import Row as OutputRow
 from bettong.lineage.errors import UsageError
 
 PATIENCE = Patience(timeout_s=10, give_up_s=10)
+KEY_TEXTS = ["a", "\\xff", "7", "a"]
 
 
 @pytest.fixture
@@ -100,6 +104,33 @@ def test_an_output_that_is_too_long_for_a_receiver_is_named(tmp_path: Path) -> N
         sink.prepare(1, 0, 0, 0, rows[:1], Noted(""))
     finally:
         receiver.close()
+
+
+@pytest.mark.parametrize("keys", [["a", b"\xff", 7, "a"], None])
+@pytest.mark.parametrize("as_array", [False, True])
+def test_outputs_in_columns_are_seen_as_outputs_in_rows_are(
+    tmp_path: Path, keys: list[StreamKey] | None, as_array: bool
+) -> None:
+    data = [b"w", b"", b"y\xff", b"z"]
+    columns = Rows(
+        pa.array(["left out", *(f"lines/{n}" for n in range(4))]).slice(1),
+        None if keys is None else key_column(keys),
+        pa.array(data) if as_array else data,
+    )
+    receiver = Receiver(ListenConfig(Address("127.0.0.1", 0)), tmp_path)
+    threading.Thread(target=receiver.run, daemon=True).start()
+    sink = TcpSink(receiver.address, "app", patience=PATIENCE)
+    try:
+        sink.open("app", 1, Noted(""))
+        for batch, rows in enumerate((columns, list(columns))):
+            sink.prepare(1, batch, 0, 0, rows, Noted(""))
+            sink.commit(1, batch, {0: 0}, Noted(""))
+    finally:
+        receiver.close()
+    seen = [{**row, "batch": 0} for row in read_rows(tmp_path / "app")]
+    assert [row["key"] for row in seen[:4]] == ([None] * 4 if keys is None else KEY_TEXTS)
+    assert [row["id"] for row in seen[:4]] == [f"lines/{n}" for n in range(4)]
+    assert seen[:4] == seen[4:]
 
 
 def test_a_folder_that_no_application_can_have_made_is_left_alone(tmp_path: Path) -> None:

@@ -95,22 +95,34 @@ class Counted(LocalStore):
         return super().read(name)
 
 
-def test_a_version_is_read_once_and_its_files_stay_while_it_is_kept(tmp_path: Path) -> None:
+def test_a_version_of_another_driver_is_read_once_and_its_files_stay_while_it_is_kept(
+    tmp_path: Path,
+) -> None:
     store = Counted(tmp_path)
-    epoch = take_epoch(store, "only")
     state = state_entity(WordTotal)
-    housekeeper = Housekeeper(store, (state,), 1, epoch, 3, 9, InlineExecutor())
     names = []
-    for batch in range(6):
+
+    def published(batch: int, epoch: int) -> Manifest:
         name = file_name(state.name, epoch, batch, "0000-0")
         names.append(name.rpartition("/")[2])
         entry = save(state, store, name, [b"sk"], [batch], [WordTotal(batch)])
         manifest = Manifest("app", batch, epoch, {}, (entry,))
         write_manifest(store, manifest)
+        return manifest
+
+    before = take_epoch(store, "before")
+    for batch in range(3):
+        published(batch, before)
+    epoch = take_epoch(store, "now")
+    housekeeper = Housekeeper(store, (state,), 1, epoch, 4, 9, InlineExecutor())
+    kept = []
+    for batch in range(3, 8):
+        manifest = published(batch, epoch)
         housekeeper.after(manifest)
-        assert housekeeper.current((entry,)) == (entry,)
-    assert len(store.reads) == len(set(store.reads)) == 6
-    assert set(store.names(f"state/{state.name}")) == set(names[3:])
+        assert housekeeper.current(manifest.files) == manifest.files
+        kept.append(set(store.names(f"state/{state.name}")))
+    assert kept == [set(names[batch - 3 : batch + 1]) for batch in range(3, 8)]
+    assert sorted(store.reads) == [f"manifests/{b:012d}-{before:06d}.json" for b in range(3)]
 
 
 def test_files_that_are_too_large_for_one_are_left_apart() -> None:

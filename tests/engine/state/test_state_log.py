@@ -222,23 +222,25 @@ class Note:
     st.lists(st.tuples(st.integers(0, 3), st.binary(max_size=2)), unique=True, min_size=1),
     st.lists(st.tuples(st.integers(0, 4), st.binary(max_size=2)), unique=True, min_size=1),
 )
-def test_keys_are_found_though_hashes_collide(
+def test_keys_are_found_in_either_file_though_hashes_collide(
     written: list[tuple[int, bytes]], sought: list[tuple[int, bytes]]
 ) -> None:
     store = store_on(SimulatedDisk())
     declared = state_entity(Note)
     values = {pair: Note(repr(pair)) for pair in written}
-    entry = save(
-        declared,
-        store,
-        "f",
-        [k for _, k in written],
-        [h for h, _ in written],
-        list(values.values()),
-    )
-    found = load(
-        declared, FileCache(store), [entry], [k for _, k in sought], [h for h, _ in sought]
-    )
+    files = [
+        save(
+            declared,
+            store,
+            name,
+            [k for _, k in part],
+            [h for h, _ in part],
+            [values[pair] for pair in part],
+        )
+        for name, part in (("new", written[::2]), ("old", written[1::2]))
+        if part
+    ]
+    found = load(declared, FileCache(store), files, [k for _, k in sought], [h for h, _ in sought])
     assert found == [values.get(pair, Note()) for pair in sought]
 
 
