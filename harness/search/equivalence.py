@@ -26,7 +26,7 @@ from typing import Any
 
 from bettong.harness.faults.fault import Fault
 from bettong.harness.faults.kinds import Crash, PowerCut
-from bettong.harness.faults.point import Point, PointPhase
+from bettong.harness.faults.point import SERVERS, Point, PointPhase
 from bettong.harness.faults.step_ids import StepId, counted_from, counted_on
 from bettong.harness.search.leaves import Batches
 from bettong.harness.search.occurrences import (
@@ -108,6 +108,8 @@ def _states(
     fault: Fault, reading: Reading, fired_at: int, held: Mapping[int, str]
 ) -> Iterator[tuple[str, str]]:
     """In which state the server that a fault has hit came to each moment after it."""
+    if not held or fault.nodes not in {(server,) for server in SERVERS}:
+        return
     done = sorted(
         (position, what, o)
         for o in reading.occurrences
