@@ -188,7 +188,7 @@ LONGER = OperationalEvent(
     crash=Point("batch=10/commits"),
 )
 """What goes by a batch's number as text takes 10 for less than 9."""
-TWELVE = OperationalEvent("batches(12)", "There were 12 batches.", at_least={"batches": 12})
+TWELVE = OperationalEvent("batches(12)", "There were 12 batches.", at_least=LONGER.at_least)
 """Not tried by itself: it tells whether what :data:`LONGER` shows needs a crash."""
 LARGER = OperationalEvent(
     "crash-and-large-batches(driver, before batch=1/commits)",

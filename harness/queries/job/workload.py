@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,8 +63,8 @@ class Variant:
 PLAIN = Variant("the same twice")
 MORE_STEPS = Variant("twelve steps", at_least=LONGER.at_least["batches"])
 FEWER_STEPS = (
-    Variant("the first four of twelve steps at once", at_least=12, joined=(0, 4)),
-    Variant("the last four of twelve steps at once", at_least=12, joined=(8, 12)),
+    replace(MORE_STEPS, name="the first four of twelve steps at once", joined=(0, 4)),
+    replace(MORE_STEPS, name="the last four of twelve steps at once", joined=(8, 12)),
 )
 """Fewer than ten batches: rows come apart in one of them at each place where they do in twelve."""
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
