@@ -295,18 +295,17 @@ def merged(given: StepInput, merge: int) -> list[list[Any]]:
 
 
 def in_more_steps(
-    given: StepInput, at_least: int, joined: tuple[int, int] | None = None
+    given: StepInput, at_least: int, joined: Sequence[tuple[int, int]] = ()
 ) -> list[list[Any]]:
     """The same rows in so many steps, if they are fewer and have as many rows, of which those from
-    the first number of ``joined`` to before the other are one; the closing row stays a step of its
-    own."""
+    the first number of each pair of ``joined`` to before the other are one; the closing row stays a
+    step of its own."""
     steps, closing = _apart(given)
     rows = [row for step in steps for row in step]
     if len(steps) < at_least <= len(rows):
         ends = [len(rows) * number // at_least for number in range(at_least + 1)]
         steps = [rows[begin:end] for begin, end in pairwise(ends)]
-    if joined is not None:
-        begin, end = joined
+    for begin, end in sorted(joined, reverse=True):
         at_once = [row for step in steps[begin:end] for row in step]
         steps = [*steps[:begin], *([at_once] if at_once else []), *steps[end:]]
     return [*steps, *closing]

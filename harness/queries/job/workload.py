@@ -47,7 +47,8 @@ class Variant:
         name: as results have it.
         merge: so many steps at once.
         at_least: the same rows in so many steps, where they are fewer.
-        joined: of these steps the ones from the first of two numbers to before the other are one.
+        joined: of these steps the ones from the first of two numbers to before the other are one,
+            for each two.
         stop_after: the query is stopped in good order after so many steps, and started again.
         settings: of the session.
     """
@@ -55,7 +56,7 @@ class Variant:
     name: str
     merge: int = 1
     at_least: int = 0
-    joined: tuple[int, int] | None = None
+    joined: Sequence[tuple[int, int]] = ()
     stop_after: int | None = None
     settings: Mapping[str, str] = field(default_factory=dict)
 
@@ -63,10 +64,24 @@ class Variant:
 PLAIN = Variant("the same twice")
 MORE_STEPS = Variant("twelve steps", at_least=LONGER.at_least["batches"])
 FEWER_STEPS = (
-    replace(MORE_STEPS, name="the first four of twelve steps at once", joined=(0, 4)),
-    replace(MORE_STEPS, name="the last four of twelve steps at once", joined=(8, 12)),
+    replace(MORE_STEPS, name="the first four of twelve steps at once", joined=((0, 4),)),
+    replace(MORE_STEPS, name="the last four of twelve steps at once", joined=((8, 12),)),
 )
 """Fewer than ten batches: rows come apart in one of them at each place where they do in twelve."""
+FEW_STEPS = (
+    replace(MORE_STEPS, name="the last nine of twelve steps at once", joined=((3, 12),)),
+    *(
+        replace(
+            MORE_STEPS,
+            name=f"all of twelve steps at once but {first + 1} and {first + 2}",
+            joined=((0, first), (first + 2, 12)),
+        )
+        for first in (3, 5, 7)
+    ),
+    replace(MORE_STEPS, name="the first nine of twelve steps at once", joined=((0, 9),)),
+)
+"""As few batches as jobs are fed in unless they say otherwise: each of the twelve is a batch by
+itself in one of these runs."""
 _ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 OTHERS = {
     "merged": Variant("two steps a batch", merge=2),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from bettong.harness.queries.job.loading import load_job
 from bettong.harness.queries.job.made_rows import columns_of, make_rows
 from bettong.harness.queries.job.script import Lines, ScriptJob, load_script
 from bettong.harness.queries.job.script_host import ScriptHost
-from bettong.harness.queries.job.workload import FEWER_STEPS, MORE_STEPS
+from bettong.harness.queries.job.workload import FEW_STEPS, FEWER_STEPS, MORE_STEPS
 from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.job import Target
 from bettong.harness.queries.run.workload import SinkWorkload
@@ -155,21 +156,30 @@ def test_the_same_rows_come_in_more_steps_where_there_are_enough(
 def test_of_fewer_than_ten_steps_some_come_apart_wherever_twelve_do() -> None:
     given = Rows("id STRING", per_step=4, steps=5, closing={"id": "z"})
 
-    def places(joined: tuple[int, int] | None) -> set[int]:
+    def places(joined: Sequence[tuple[int, int]]) -> set[int]:
         sizes = [len(step) for step in in_more_steps(given, MORE_STEPS.at_least, joined)]
         return set(accumulate(sizes[:-1]))
 
     fewer = [places(variant.joined) for variant in FEWER_STEPS]
     assert [len(each) for each in fewer] == [9, 9]
-    assert set.union(*fewer) == places(None)
+    assert set.union(*fewer) == places(())
+
+
+def test_each_of_twelve_steps_is_one_of_four_in_some_run() -> None:
+    given = Rows("id STRING", per_step=4, steps=3)
+    in_four = [in_more_steps(given, 12, variant.joined) for variant in FEW_STEPS]
+    assert {len(steps) for steps in in_four} == {4}
+    alone = {row["id"] for steps in in_four for step in steps if len(step) == 1 for row in step}
+    assert alone == {row["id"] for row in given.rows}
+    assert all([row for step in steps for row in step] == given.rows for steps in in_four)
 
 
 def test_of_an_input_with_few_rows_the_same_steps_are_joined() -> None:
     """So that what comes with them of another input does still."""
     given = Rows("id STRING", per_step=1, steps=5, closing={"id": "z"})
-    sizes = [len(step) for step in in_more_steps(given, 12, (0, 4))]
+    sizes = [len(step) for step in in_more_steps(given, 12, [(0, 4)])]
     assert sizes == [4, 1, 1]
-    assert [len(step) for step in in_more_steps(given, 12, (8, 12))] == [1] * 6
+    assert [len(step) for step in in_more_steps(given, 12, [(8, 12)])] == [1] * 6
 
 
 @pytest.mark.parametrize("format", ["json", "csv", "parquet"])

@@ -11,7 +11,7 @@ from bettong.harness.queries.job.inputs import Recorded, Rows
 from bettong.harness.queries.job.judge import Judged
 from bettong.harness.queries.job.more_steps import InMoreSteps, divisible
 from bettong.harness.queries.job.rules import Expected
-from bettong.harness.queries.job.workload import FEWER_STEPS, MORE_STEPS, PLAIN
+from bettong.harness.queries.job.workload import FEW_STEPS, FEWER_STEPS, MORE_STEPS, PLAIN
 from bettong.harness.queries.run.observation import QueryRun
 
 FEW = [{"id": "a", "n": 0}, {"id": "b", "n": 1}]
@@ -25,10 +25,15 @@ def shown(rows: list[dict[str, Any]], *, cut: str = "twelve", drained: bool = Tr
 
 
 def in_more_steps(
-    clean: QueryRun, *, fewer: tuple[list[dict[str, Any]], ...] = (FEW, FEW)
+    clean: QueryRun,
+    *,
+    fewer: tuple[list[dict[str, Any]], ...] = (FEW, FEW),
+    few: tuple[list[dict[str, Any]], ...] = (),
 ) -> InMoreSteps:
     judged = Judged(Bag(), Expected(FEW), columns=("id", "n"))
     runs = {v.name: shown(rows) for v, rows in zip(FEWER_STEPS, fewer, strict=True)}
+    few = few or fewer[:1] * len(FEW_STEPS)
+    runs |= {v.name: shown(rows) for v, rows in zip(FEW_STEPS, few, strict=True)}
     runs[MORE_STEPS.name] = clean
     each_once = lambda variant: runs.pop(variant.name)  # noqa: E731
     return InMoreSteps(Bag(), judged, None, {PLAIN.name: FEW}, each_once)
@@ -62,6 +67,21 @@ def test_it_is_as_before_unless_that_hangs_on_how_rows_are_cut(
     steps = in_more_steps(shown(clean), fewer=fewer)
     assert kinds(steps, shown(rows)) == expected
     assert kinds(steps, shown(rows)) == expected
+
+
+@pytest.mark.parametrize(
+    ("few", "expected"),
+    [
+        # Eight of something are used up in nine batches as well.
+        ((FEW,) * 5, {"Loss"}),
+        *(((FEW,) * n + (NUMBERED,) + (FEW,) * (4 - n), set()) for n in range(5)),
+    ],
+)
+def test_what_is_wrong_in_nine_batches_and_not_in_four_is_no_matter_of_how_rows_are_cut(
+    few: tuple[list[dict[str, Any]], ...], expected: set[str]
+) -> None:
+    steps = in_more_steps(shown(FEW[1:]), fewer=(FEW[1:], FEW[1:]), few=few)
+    assert kinds(steps, shown(FEW[1:])) == expected
 
 
 def test_what_hangs_on_how_rows_are_cut_is_told() -> None:
