@@ -10,6 +10,9 @@ from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
 from bettong.lineage.trace import TraceEvent
 
+_MOST_TRIES = 12
+"""So often one that recurs hits: more than those try who give up, and who never does goes on."""
+
 
 @dataclass(slots=True)
 class Planned:
@@ -19,6 +22,7 @@ class Planned:
         since: when it came into force, in seconds of a monotonic clock.
         met: how many requests have met it.
         node: the node that took the step at which it began; empty while it has not.
+        times: how often it has hit again, if it recurs.
         is_met: the moment has come from which on it matters that nobody goes on without it.
     """
 
@@ -29,6 +33,7 @@ class Planned:
     since: float = 0.0
     met: int = 0
     node: str = ""
+    times: int = 0
     is_met: bool = False
 
     @property
@@ -127,6 +132,9 @@ class PlannedFaults:
             planned
             for planned, hit in self._recurring
             if hit == process and planned.fault.recurs_at(event.step, event.phase)
+            if planned.times < _MOST_TRIES - 1
         ]
+        for planned in again:
+            planned.times += 1
         self._recurring += [(planned, process) for planned in starts if planned.fault.recurs]
         return self._ends.pop(point, []), [*starts, *again]

@@ -102,7 +102,8 @@ class _LastingFault(QueryFault):
 @dataclass(frozen=True, slots=True)
 class FailedEachTime(_LastingFault):
     """An input/output error of a call of the sink's own, and of each time that the same process
-    makes it again: whoever tries a few times and then goes on has lost what it was for."""
+    makes it again, a dozen times at most: whoever tries a few times and then goes on has lost what
+    it was for."""
 
     at: Point
 

@@ -23,7 +23,8 @@ def ended_when_done(
     returns_s: float = _RETURNS_S,
 ) -> Iterator[dict[str, Any]]:
     """While the user's code is under way: what it starts and does not return is stopped when it has
-    nothing left to do, or is too much to be judged, so that the code goes on.
+    nothing left to do, or is too much to be judged, so that the code goes on; and so is what it
+    starts after that, as code does that starts a query again that has failed.
 
     Args:
         before: the runs of queries that were there already.
@@ -35,17 +36,18 @@ def ended_when_done(
     returned, seen = threading.Event(), dict[str, Any]()
 
     def end() -> None:
-        if returned.wait(returns_s):
-            return
-        with contextlib.suppress(Exception):  # who waits for it hears of it too
-            while not (started := [x for x in streams.active if x.runId not in before]):
-                if returned.wait(_LOOK_S):
-                    return
-            seen["queries"] = len(started)
-            if len(started) == 1:
-                seen["endless"] = bool(goes_on(started[0]))
-            for query in started:
-                query.stop()
+        known, wait = set(before), returns_s
+        while not returned.wait(wait):
+            wait = _LOOK_S
+            with contextlib.suppress(Exception):  # who waits for it hears of it too
+                started = [x for x in streams.active if x.runId not in known]
+                known.update(x.runId for x in started)
+                if started:
+                    seen["queries"] = max(len(started), seen.get("queries", 0))
+                if len(started) == 1:
+                    seen["endless"] = bool(goes_on(started[0]))
+                for query in started:
+                    query.stop()
 
     threading.Thread(target=end, name="awaited", daemon=True).start()
     try:

@@ -146,6 +146,14 @@ def test_what_fails_each_time_fails_for_one_process_and_in_one_batch() -> None:
     assert run.fired(commit)
 
 
+def test_who_never_gives_up_gets_past_what_fails_each_time() -> None:
+    rename = Storage(Point("batch=1/sink.file=2.rename"), "EIO", lasting=True)
+    run = Run(rename)
+    tries = [run.at(f"batch=1/sink.file={number}.rename") for number in range(2, 16)]
+    assert tries == [Go(errno.EIO)] * 12 + [GO] * 2
+    assert run.fired(rename)
+
+
 STALL = Stall("a", Point("write"), 2, Point("ask", "before", 3))
 
 

@@ -65,6 +65,22 @@ def test_a_query_that_fails_is_left_to_who_waits_for_it() -> None:
     assert not own.ended.is_set()
 
 
+def test_a_query_that_is_started_again_after_it_has_failed_ends_too() -> None:
+    failing, again = Query("failing"), Query("again")
+    streams = Streams(failing)
+
+    def goes_on(query: Any) -> bool:
+        if query is failing:
+            streams.active = [again]
+            raise RuntimeError("it fails")
+        return False
+
+    with ended_when_done(streams, set(), goes_on, 0.0) as seen:  # type: ignore[arg-type]
+        assert again.ended.wait(60)
+    assert seen == {"queries": 1, "endless": False}
+    assert not failing.ended.is_set()
+
+
 def test_a_query_that_is_returned_at_once_is_left_alone() -> None:
     own = Query("own")
     with ended_when_done(Streams(own), set(), lambda query: False, 60.0) as seen:  # type: ignore[arg-type]
