@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, combinations, islice
+from itertools import chain, combinations, islice, permutations
 from typing import Any
 
 from bettong.harness.queries.job.compare import Bag, Compare, OuterBag, Table
@@ -129,7 +129,7 @@ def _with_rows_freed(
     optional = [example[cell] for cell in example for _ in range(most[cell] - least[cell])]
     sizes = ", ".join(f"{len(rows)} with {name}" for name, rows in runs.items())
     some = "; ".join(shown(row, columns) for row in optional[:3])
-    note = f"which rows there are varies: {sizes}; for instance {some}"
+    note = f"which rows there are varies: {sizes}; for instance {some}{_left_out(counts)}"
     blind = ""
     if not must:
         plain, *others = counts
@@ -137,6 +137,17 @@ def _with_rows_freed(
         blind = f"no row is the same with {_listed(odd)}: nothing can be judged"
     free = frozenset(compare.free)
     return Envelope(Expected(must, optional, free=free, open=True), (note,), blind)
+
+
+def _left_out(counts: Mapping[str, Counter[Cell]]) -> str:
+    """What to look at, where a run has rows of another one and no others."""
+    for less, more in permutations(counts, 2):
+        if counts[less] < counts[more]:
+            return (
+                f"; all that is there with {less} is there with {more}, and more is: look whether "
+                "a batch takes the place of what another one has written, or leaves rows out"
+            )
+    return ""
 
 
 def _of_tables(compare: Table, runs: Mapping[str, Sequence[Row]]) -> Envelope:

@@ -279,6 +279,18 @@ def test_rows_that_vary_in_number_are_reported_and_those_of_every_run_are_judged
     assert judged.difference(rows(("a", 2), ("a", 3))).unjudged == ["user=a, n=3"]
 
 
+@pytest.mark.parametrize(
+    ("merged", "told"),
+    [(rows(("a", 1), ("b", 2), ("c", 3)), True), (rows(("a", 1), ("c", 3), ("d", 4)), False)],
+)
+def test_where_rows_are_left_out_of_a_run_it_is_told_what_to_look_at(
+    merged: list[Row], told: bool
+) -> None:
+    found = envelope(Bag(), {"plain": rows(("a", 1), ("b", 2)), "merged": merged})
+    advice = "all that is there with plain is there with merged, and more is: look whether a batch"
+    assert (advice in found.varying[0]) == told
+
+
 def test_of_a_table_single_cells_are_freed() -> None:
     a, b = {"user": "a", "n": 1, "first": "x"}, {"user": "b", "n": 2, "first": "y"}
     found = envelope(Table("user"), {"plain": [a, b], "merged": [{**a, "first": "z"}, b]})
