@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Set
+from dataclasses import replace
 
 from bettong.harness.faults.step_ids import StepId
 from bettong.harness.queries.faults.alike import shape, shapes_that_tell
@@ -13,6 +14,7 @@ from bettong.harness.queries.faults.read_only_requests import harmless
 from bettong.harness.queries.faults.wire import batch_at
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.sink.file_steps import CHANGED, is_look
+from bettong.lineage.trace import TraceEvent
 
 _Done = Iterator[tuple[int, Hashable]]
 """What is done in which batch."""
@@ -50,6 +52,28 @@ def earlier_batches(run: QueryRun, other: QueryRun, window: int) -> frozenset[in
             if batch < window - 1 and (counts - last).keys() & common:
                 found.add(batch)
     return frozenset(found)
+
+
+def batches_of_more(run: QueryRun, clean: QueryRun, other: QueryRun) -> frozenset[int]:
+    """Those of a run of more batches that do what no batch of clean runs does, such as to join ten
+    small files into one. What is done again after its driver has died counts for nothing, and so
+    do names that are made at random."""
+    died_in = max((e.batch or 0 for e in run.crash_points if e.incarnation == 1), default=0)
+    once = replace(run, events=[e for e in run.events if _is_first(e, died_in)])
+    found: set[int] = set()
+    for done in (_steps, _names, _requests):
+        known = {what for _, what in done(clean)}
+        if known != {what for _, what in done(other)}:
+            continue
+        # Which of its requests a batch has made again is not told here.
+        twice = {died_in} if done == _requests else set()
+        found.update(n for n, what in done(once) if what not in known and n not in twice)
+    return frozenset(found)
+
+
+def _is_first(event: TraceEvent, died_in: int) -> bool:
+    batch = StepId.parse(event.step).batch
+    return event.incarnation == 1 or (batch is not None and batch > died_in)
 
 
 def _stages(run: QueryRun) -> _Done:

@@ -33,7 +33,7 @@ from bettong.harness.queries.faults.kinds import (
     refuses,
     zombie,
 )
-from bettong.harness.queries.faults.operations import CORES, LATER, OPERATIONAL_EVENTS
+from bettong.harness.queries.faults.operations import CORES, LATER, LONGER, OPERATIONAL_EVENTS
 from bettong.harness.queries.faults.query_fault import QueryFault
 from bettong.harness.queries.faults.wake import WakeAtStep
 from bettong.harness.queries.faults.wire import (
@@ -58,6 +58,7 @@ from bettong.harness.queries.search.amid_files import (
 )
 from bettong.harness.queries.search.by_time import goes_by_time
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
+from bettong.harness.queries.search.later_batches import batches_of_more
 from bettong.harness.queries.sink.file_steps import CHANGED, LOCK, STATEMENTS, WRITE
 from bettong.lineage.faults import CLEAN, FaultSet
 from bettong.lineage.graph import Lineage
@@ -122,6 +123,7 @@ class Why:
         self._lists: dict[int, list[Point]] = {}
         self._reads: dict[int, list[Point]] = {}
         self._many: set[int] = set()
+        self._clean_runs = (QueryRun(), QueryRun())
         self._unreported: list[FaultSet] = []
 
     def lineage(self, faults: Sequence[QueryFault], run: QueryRun) -> Lineage:
@@ -378,6 +380,9 @@ class Why:
         recovered from: nothing more where the query is started again by itself anyway. Of the
         recovery's tasks the first one stands for all."""
         batch = self.window - 1
+        if LONGER in faults:
+            yield from self._in_more_batches(run)
+            return
         if batch not in map(self._batch_of_fault, faults):
             yield from self._once_more(faults, run)
             return
@@ -410,6 +415,17 @@ class Why:
             if crash_point.point == following[0] and crash_point.batch == batch:
                 crash = DriverCrash(crash_point.point)
                 yield CandidateFault(crash, self._left(crash, crash_point, run), batch, time)
+
+    def _in_more_batches(self, run: QueryRun) -> Iterator[CandidateFault]:
+        """The driver's death in batches that do what no batch does where there are fewer."""
+        batches = batches_of_more(run, *self._clean_runs)
+        many = one_of_many(run.crash_points)
+        for time, crash_point in enumerate(run.crash_points):
+            if crash_point.batch in batches and time not in many:
+                for fault in self._faults_at(crash_point):
+                    if isinstance(fault, DriverCrash):
+                        left = self._left(fault, crash_point, run)
+                        yield CandidateFault(fault, left, self.window - 1, time)
 
     def _earlier(self, faults: Sequence[QueryFault], run: QueryRun) -> Iterator[CandidateFault]:
         """What could have gone wrong before the last of these faults fired, so that this one would
@@ -474,6 +490,7 @@ class Why:
     def read_both(self, run: QueryRun, other: QueryRun, servers: Iterable[str]) -> None:
         """Take in a clean run, of whose requests only those may be hit that another one makes
         equally; ``servers``: endpoints whose servers are ours. Tail and head are known by then."""
+        self._clean_runs = run, other
         found = placeable(run.recording, run.events, other.recording, other.events)
         wire = wire_points(
             run.recording,

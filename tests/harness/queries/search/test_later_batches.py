@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from bettong.harness.queries.faults.crash_points import DURABLE, crash_points
 from bettong.harness.queries.faults.kinds import refused, refused_once
+from bettong.harness.queries.faults.operations import LONGER
 from bettong.harness.queries.faults.wire import CLOCK
 from bettong.harness.queries.run.observation import QueryRun
-from bettong.harness.queries.search.later_batches import earlier_batches, later_batches
+from bettong.harness.queries.search.later_batches import (
+    batches_of_more,
+    earlier_batches,
+    later_batches,
+)
 from bettong.harness.queries.search.lineage import Why
 from bettong.harness.wire import Keys, Recording, Request
 from bettong.harness.wire.conversation import Conversation
@@ -20,11 +26,13 @@ _KEYS = Keys("c", 1, "l", 1, "c")
 
 
 def run(
-    files: Sequence[tuple[int, str, str]] = (), asked: Sequence[tuple[int, str, str]] = ()
+    files: Sequence[tuple[int, str, str]] = (),
+    asked: Sequence[tuple[int, str, str]] = (),
+    batches: int = 4,
 ) -> QueryRun:
     """Of four batches; what each does with files (operation, path) and asks (label, detail)."""
     events, requests = [], []
-    for batch in range(4):
+    for batch in range(batches):
         at = {CLOCK: 100 * batch, DURABLE: f"{batch}"}
         events.append(TraceEvent(f"batch={batch}/offsets", "after", "driver", detail=at))
         of_batch = [(operation, path) for n, operation, path in files if n == batch]
@@ -191,3 +199,57 @@ def test_the_last_call_of_a_batch_that_can_fail_fails_each_time() -> None:
     why.read_clean(one, [])
     failing = {id for id in why.lineage([], one).faults if id.endswith("each time)")}
     assert failing == {"storage(EIO, before batch=1/sink.file=2.commit, each time)"}
+
+
+def in_twelve(
+    files: Sequence[tuple[int, str, str]], asked: Sequence[tuple[int, str, str]] = ()
+) -> QueryRun:
+    """A run of twelve batches, of which the eleventh is done again after a crash."""
+    first = run(files, asked, batches=12)
+    again = [
+        TraceEvent("batch=10/sink.file=1.look", "before", "driver", 2, detail={"path": "out/x"}),
+        TraceEvent("batch=10/sink.file=2.remove", "before", "driver", 2, detail={"path": "a.tmp"}),
+    ]
+    last = [e for e in first.events if e.step.startswith("batch=11/")]
+    events = [e for e in first.events if e not in last]
+    events += [*again, *(replace(e, incarnation=2) for e in last)]
+    return replace(first, events=events, crash_points=crash_points(events))
+
+
+IN_TWELVE = [(batch, "open", f"out/part-{batch}-f00d.json") for batch in range(12)]
+ALL_INSERTS = [(batch, "INSERT", f"INSERT INTO rows VALUES ({batch})") for batch in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("files", "asked", "batches"),
+    [
+        ([], [], set()),
+        ([(9, "remove", "out/part-1-f00d.json")], [], {9}),
+        ([(11, "remove", "out/part-1-f00d.json")], [], {11}),
+        ([(6, "open", "out/joined.json")], [], {6}),
+        ([], [(7, "DELETE", "DELETE FROM rows")], {7}),
+    ],
+)
+def test_of_twelve_batches_some_do_what_none_of_four_does(
+    files: list[tuple[int, str, str]], asked: list[tuple[int, str, str]], batches: set[int]
+) -> None:
+    twelve = in_twelve([*IN_TWELVE, *files], [*ALL_INSERTS, *asked])
+    four = run(PARTS, INSERTS)
+    assert batches_of_more(twelve, four, four) == batches
+
+
+def test_names_that_are_made_at_random_are_not_new_in_twelve_batches() -> None:
+    one, other = (run([(n, "open", f"tmp-{word * (n + 1)}") for n in range(4)]) for word in "qz")
+    twelve = in_twelve([(n, "open", f"tmp-{'y' * (n + 1)}") for n in range(12)])
+    assert batches_of_more(twelve, one, other) == frozenset()
+
+
+def test_the_driver_dies_amid_what_only_twelve_batches_do() -> None:
+    why = Why(2, 4, 2)
+    four = replace(run(PARTS), starts=[0])
+    why.read_both(four, four, ())
+    joined = [(9, "remove", f"out/part-{n}-f00d.json") for n in range(2)]
+    why.lineage([LONGER], in_twelve([*IN_TWELVE, *joined]))
+    amid = {id for faults in why.known for id in faults if LONGER.id in faults} - {LONGER.id}
+    assert "crash(driver, before batch=9/sink.file=3.remove)" in amid
+    assert all("batch=9/" in id and id.startswith("crash(") for id in amid)
