@@ -355,6 +355,11 @@ class Pooled(Base):
 
     read = Numbered.read
 
+class Locks(Base):  # and nobody takes the lock away
+    def write(self, df, env):
+        (env.workdir / "lock").open("x").close()
+        return super().write(df, env)
+
 class BatchesTold(Base):
     def write(self, df, env):
         def write(batch, batch_id):
@@ -421,6 +426,18 @@ def test_a_query_that_fails_by_itself_is_unknown_and_says_in_a_line_why_and_what
     assert why in result.reason
     assert what_to_do in result.reason
     assert "\n" not in result.reason
+
+
+def test_a_query_that_cannot_be_started_again_is_broken_by_a_stop(
+    environments: SparkEnvironments, users: str
+) -> None:
+    stopped = "stop(driver, after batch=1/commits)"
+    result = check(environments, f"{users}:Locks", stopped)
+    assert result.verdict == "invalid"
+    assert {a.kind for a in result.anomalies} == {"Stuck"}
+    result = check(environments, f"{users}:Locks", clean_only=True)
+    assert result.verdict == "unknown"
+    assert "FileExistsError" in result.reason
 
 
 def test_a_driver_dies_where_a_job_says_what_state_it_keeps(
