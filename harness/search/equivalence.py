@@ -107,7 +107,9 @@ def recovery_of(
 def _states(
     fault: Fault, reading: Reading, fired_at: int, held: Mapping[int, str]
 ) -> Iterator[tuple[str, str]]:
-    """In which state the server that a fault has hit came to each moment after it."""
+    """In which state the server that a fault has hit came to each moment after it. What it
+    remembers follows from what its disk held when this life of it began, and from what it was asked
+    since: a request that finds its work done leaves another memory than one that does it."""
     if not held or fault.nodes not in {(server,) for server in SERVERS}:
         return
     done = sorted(
@@ -122,13 +124,15 @@ def _states(
         to_come[position] = str(rest)
         rest.take_in(f"{o.node}.{o.incarnation} {what} {o.record}")
     lives: dict[int, _Tally] = {}
+    found: dict[int, str] = {}
     for position, what, o in done:
         if (o.node,) != fault.nodes:
             continue
         life = lives.setdefault(o.incarnation, _Tally())
+        begun_on = found.setdefault(o.incarnation, held.get(position, ""))
         if position > fired_at and position in held and what != "failed":
             phase: PointPhase = "before" if what == "begun" else "after"
-            known = held[position], str(o.incarnation), str(life), to_come[position]
+            known = held[position], str(o.incarnation), begun_on, str(life), to_come[position]
             moment = str(Point(o.step, phase, o.number))
             yield moment, _digest(fault.kind, *fault.nodes, *known)
         life.take_in(f"{what} {o.record}")
@@ -379,6 +383,8 @@ class FaultEquivalence:
         recovery, fault = self._recoveries.get(first), self.faults.get(second)
         if recovery is None or fault is None or fault.nodes != self.faults[first].nodes:
             return []
+        if not fault.kills and not self.faults[first].kills:
+            return []  # it remembers how the first one has hit it
         at = fault.points[0]
         state = recovery.states.get(str(at), "")
         found = []

@@ -6,6 +6,7 @@ import errno
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 from zlib import crc32
 
 import pytest
@@ -26,6 +27,7 @@ from bettong.lineage.faults import STORAGE
 from bettong.lineage.trace import TraceEvent, read_trace
 
 Call = list[object]
+F = TypeVar("F", bound=Fault)
 Calls = Sequence[Call]
 
 OPEN, PREPARE = "receiver.open/epoch=1", "receiver.prepare/batch=0/p=0/a=0"
@@ -194,24 +196,25 @@ def learn(
     return shown(equivalence, crash, events)
 
 
-def shown(equivalence: FaultEquivalence, crash: Crash, events: Sequence[TraceEvent]) -> Crash:
+def shown(equivalence: FaultEquivalence, fault: F, events: Sequence[TraceEvent]) -> F:
     reading = read_occurrences(events)
     recovery = recovery_of(
-        crash, reading, lambda step: StepId.parse(step).batch, NotDurable(reading).held
+        fault, reading, lambda step: StepId.parse(step).batch, NotDurable(reading).held
     )
     assert recovery is not None
-    equivalence.faults[crash.id] = crash
-    equivalence.learn(crash.id, recovery)
-    return crash
+    equivalence.faults[fault.id] = fault
+    equivalence.learn(fault.id, recovery)
+    return fault
 
 
 @pytest.mark.parametrize(
     ("done", "again", "rest", "alike"),
     [
-        (WHOLE, (), (), True),
-        ([OPENED, NAMES], [append(b"one"), SYNC], (), True),
-        (WHOLE, [append(b"one"), SYNC], (), False),  # the disk holds something else
-        (WHOLE, (), ["receiver.prepare/batch=1/p=0/a=0"], False),  # it goes on in another way
+        ((), WHOLE, (), True),
+        (WHOLE, (), (), False),  # it finds what it is asked for done, and may remember that
+        ([OPENED, NAMES], [append(b"one"), SYNC], (), False),  # it has begun on something else
+        ((), [*WHOLE, append(b"one"), SYNC], (), False),  # the disk holds something else
+        ((), WHOLE, ["receiver.prepare/batch=1/p=0/a=0"], False),  # it goes on in another way
     ],
 )
 def test_a_second_fault_of_a_server_is_tried_behind_one_that_led_to_the_same_state(
@@ -243,3 +246,21 @@ def test_a_life_with_other_steps_is_another_state() -> None:
     equivalence.faults |= {fault.id: fault for fault in (refused, first)}
     asked = frozenset({other.id, refused.id})
     assert equivalence.canonical(asked) == asked
+
+
+@pytest.mark.parametrize(("kind", "alike"), [("crash", True), ("storage", False)])
+def test_what_a_server_remembers_of_a_refused_call_only_its_death_takes_away(
+    kind: str, alike: bool
+) -> None:
+    equivalence = FaultEquivalence()
+    refused = [Storage(Point(PREPARE), "EIO", call, "receiver") for call in (3, 4)]
+    for fault in refused:
+        begun, ended = taken(PREPARE)
+        again = [*taken(PREPARE, WHOLE), *taken(COMMIT)]
+        events = [*taken(OPEN), begun, fired(fault), replace(ended, phase="failed"), *again]
+        shown(equivalence, fault, events)
+    at = Point(COMMIT)
+    second = Crash("receiver", at) if kind == "crash" else Storage(at, "EIO", 1, "receiver")
+    equivalence.faults[second.id] = second
+    one, two = (frozenset({fault.id, second.id}) for fault in refused)
+    assert equivalence.canonical(two) == (one if alike else two)
