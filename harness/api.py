@@ -88,6 +88,7 @@ def run_scenario(
     with _campaign(
         found, backend, out, input_file, seed, limits, on_event, False, beside, asked, expected
     ) as campaign:
+        campaign.again = campaign.power_cut = plan.hits_disks
         result = run_campaign(
             campaign,
             lambda clean: plan.schedules(clean[0], topology),

@@ -12,6 +12,7 @@ from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.record import RunRecord
 from bettong.harness.search.enumeration import each_step, random_schedules
 from bettong.lineage.errors import UsageError
+from bettong.lineage.faults import STORAGE
 from bettong.lineage.nearest import one_of
 
 EACH_STEP_BATCHES = 2
@@ -71,6 +72,12 @@ class FaultPlan:
                 return each_step(clean.events, EACH_STEP_BATCHES, topology)
             case "random":
                 return random_schedules(clean.events, self.count * _DRAWS, self.seed, topology)
+
+    @property
+    def hits_disks(self) -> bool:
+        """Whether a given schedule has a fault of a disk: what that has done may be seen only when
+        the power is cut after the last batch, or when all is started again."""
+        return any(fault.bound == STORAGE for given in self.given for fault in given.faults)
 
     @property
     def assumptions(self) -> tuple[str, ...]:

@@ -132,6 +132,14 @@ MUTANTS: Sequence[Scenario] = (
     ),
     mutant(
         COUNTING,
+        "sink_drops_what_came_twice",
+        "the sink drops rows that were sent again when the disk refuses their commit",
+        "receiver",
+        "disks:DropsWhatCameTwice",
+        "Keep what is prepared until it is committed: who asks for that again sends no rows.",
+    ),
+    mutant(
+        COUNTING,
         "sink_trusts_what_is_there",
         "after a restart the sink takes for durable what was written and not synced",
         "receiver",

@@ -18,7 +18,7 @@ from bettong.engine.functions import State
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.net.block import Block
-from bettong.engine.receiver.ledger import Ledger
+from bettong.engine.receiver.ledger import Ledger, Staged
 from bettong.engine.receiver.server import Receiver
 from bettong.engine.state.store import LocalStore, StoreError
 from bettong.engine.storage.disk import OS_DISK, AppendFile, Buffer, OsDisk, replace_file
@@ -348,6 +348,41 @@ class CommitsFirst(Receiver):
     """Takes a batch for committed, and then writes down that it is."""
 
     ledger_class = _CommitsFirstLedger
+
+
+class _DropsWhatCameTwiceLedger(Ledger):
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._again: set[int] = set()
+
+    def prepare(
+        self,
+        epoch: int,
+        batch: int,
+        partition: int,
+        attempt: int,
+        part: int,
+        last: bool,
+        rows: Buffer,
+    ) -> bool:
+        known = self.staged.get(batch, {}).get((partition, attempt), Staged())
+        if part < len(known.parts):
+            self._again.add(batch)
+        return super().prepare(epoch, batch, partition, attempt, part, last, rows)
+
+    def commit(self, epoch: int, batch: int, winners: Mapping[int, int]) -> bool:
+        try:
+            return super().commit(epoch, batch, winners)
+        except OSError:
+            if batch in self._again:
+                self.staged.pop(batch, None)  # whoever has sent them twice does so once more
+            raise
+
+
+class DropsWhatCameTwice(Receiver):
+    """Drops the rows of a commit that fails, where they were sent again before."""
+
+    ledger_class = _DropsWhatCameTwiceLedger
 
 
 class _UnsyncedFiles(LocalStore):

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from bettong.harness.api import load_scenario, replay, run_scenario
 from bettong.harness.backends.local import LocalBackend
+from bettong.harness.faults.kinds import Storage
+from bettong.harness.faults.point import Point
+from bettong.harness.faults.schedule import Schedule
 from bettong.lineage.seals import unseal
 
 CHANGED = "the engine or the application has changed since this was found"
@@ -36,3 +39,19 @@ def test_a_replay_asks_for_the_level_it_was_found_under_and_tells_of_other_code(
     other = replay(file, backend=backend, out=tmp_path / "other")
     assert (other.verdict, other.expected) == ("valid", "none")
     assert CHANGED in other.assumptions
+
+
+def test_a_given_schedule_with_a_fault_of_a_disk_is_judged_by_what_a_power_cut_leaves(
+    backend: LocalBackend, tmp_path: Path
+) -> None:
+    """As in a search: a sync that has failed harms nobody as long as the machine has power."""
+    refused = Storage(Point("gateway.release/amounts/5"), "EIO", 2, "gateway")
+    found = run_scenario(
+        load_scenario("gateway_swallows_failed_syncs"),
+        Schedule((refused,)),
+        backend=backend,
+        out=tmp_path / "found",
+    )
+    assert (found.verdict, found.reason) == ("invalid", f"Leak under {refused.id}")
+    file = tmp_path / "found" / "counterexample-1.json"
+    assert replay(file, backend=backend, out=tmp_path / "again").verdict == "invalid"
