@@ -15,6 +15,7 @@ from bettong.harness.faults.schedule import Schedule
 from bettong.harness.runs.campaign import Campaign, run_campaign
 from bettong.harness.runs.counterexample import CounterexampleFile
 from bettong.harness.runs.course import Limits
+from bettong.harness.runs.record import RunRecord
 from bettong.harness.scenario import Scenario
 from bettong.harness.search import exhaustive
 from bettong.harness.search.bounds import SearchBounds, bounds_of
@@ -88,10 +89,14 @@ def run_scenario(
     with _campaign(
         found, backend, out, input_file, seed, limits, on_event, False, beside, asked, expected
     ) as campaign:
-        campaign.again = campaign.power_cut = plan.hits_disks
+
+        def planned(clean: Sequence[RunRecord]) -> Sequence[Schedule]:
+            campaign.again, campaign.power_cut = plan.hits, plan.hits_disks
+            return plan.schedules(clean[0], topology)
+
         result = run_campaign(
             campaign,
-            lambda clean: plan.schedules(clean[0], topology),
+            planned,
             clean_runs=plan.clean_runs,
             budget=asked,
             wanted=plan.wanted,

@@ -74,9 +74,15 @@ class FaultPlan:
                 return random_schedules(clean.events, self.count * _DRAWS, self.seed, topology)
 
     @property
+    def hits(self) -> bool:
+        """Whether a given schedule has a fault: what it has left on the disks may be seen only when
+        all is started again after the last batch."""
+        return any(given.faults for given in self.given)
+
+    @property
     def hits_disks(self) -> bool:
-        """Whether a given schedule has a fault of a disk: what that has done may be seen only when
-        the power is cut after the last batch, or when all is started again."""
+        """Whether one has a fault of a disk: what that has done may be seen only when the power is
+        cut then."""
         return any(fault.bound == STORAGE for given in self.given for fault in given.faults)
 
     @property

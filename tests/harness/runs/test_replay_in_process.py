@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from bettong.harness.api import load_scenario, replay, run_scenario
 from bettong.harness.backends.local import LocalBackend
-from bettong.harness.faults.kinds import Storage
+from bettong.harness.faults.fault import Fault
+from bettong.harness.faults.kinds import Stall, Storage
 from bettong.harness.faults.point import Point
 from bettong.harness.faults.schedule import Schedule
 from bettong.lineage.seals import unseal
@@ -41,17 +44,32 @@ def test_a_replay_asks_for_the_level_it_was_found_under_and_tells_of_other_code(
     assert CHANGED in other.assumptions
 
 
-def test_a_given_schedule_with_a_fault_of_a_disk_is_judged_by_what_a_power_cut_leaves(
-    backend: LocalBackend, tmp_path: Path
+@pytest.mark.parametrize(
+    ("mutant", "fault", "anomaly"),
+    [
+        (  # a sync that has failed harms nobody as long as the machine has power
+            "gateway_swallows_failed_syncs",
+            Storage(Point("gateway.release/amounts/5"), "EIO", 2, "gateway"),
+            "Leak",
+        ),
+        (  # nor does a wrong note before somebody starts from it
+            "gateway_releases_backwards",
+            Stall(
+                "gateway",
+                Point("gateway.release/amounts/2"),
+                0,
+                Point("gateway.release/amounts/5", "after"),
+            ),
+            "Stuck",
+        ),
+    ],
+)
+def test_a_given_schedule_is_judged_by_what_is_made_of_its_disks_as_in_a_search(
+    backend: LocalBackend, tmp_path: Path, mutant: str, fault: Fault, anomaly: str
 ) -> None:
-    """As in a search: a sync that has failed harms nobody as long as the machine has power."""
-    refused = Storage(Point("gateway.release/amounts/5"), "EIO", 2, "gateway")
     found = run_scenario(
-        load_scenario("gateway_swallows_failed_syncs"),
-        Schedule((refused,)),
-        backend=backend,
-        out=tmp_path / "found",
+        load_scenario(mutant), Schedule((fault,)), backend=backend, out=tmp_path / "found"
     )
-    assert (found.verdict, found.reason) == ("invalid", f"Leak under {refused.id}")
+    assert (found.verdict, found.reason) == ("invalid", f"{anomaly} under {fault.id}")
     file = tmp_path / "found" / "counterexample-1.json"
     assert replay(file, backend=backend, out=tmp_path / "again").verdict == "invalid"
