@@ -91,6 +91,7 @@ def run_scenario(
     ) as campaign:
 
         def planned(clean: Sequence[RunRecord]) -> Sequence[Schedule]:
+            # Not before: what fails at each new start would count as wrong without a fault.
             campaign.again, campaign.power_cut = plan.hits, plan.hits_disks
             return plan.schedules(clean[0], topology)
 

@@ -18,11 +18,12 @@ from bettong.engine.functions import State
 from bettong.engine.ingest.gateway import Gateway
 from bettong.engine.ingest.journal import Journal
 from bettong.engine.net.block import Block
-from bettong.engine.receiver.ledger import Ledger, Staged
+from bettong.engine.receiver.ledger import Ledger
 from bettong.engine.receiver.server import Receiver
 from bettong.engine.state.store import LocalStore, StoreError
 from bettong.engine.storage.disk import OS_DISK, AppendFile, Buffer, OsDisk, replace_file
 from bettong.engine.storage.log import RecordLog, segment_path
+from bettong.scenarios.mutants.receivers import NotesWhatCameTwice
 
 
 class _Unsynced:
@@ -350,31 +351,12 @@ class CommitsFirst(Receiver):
     ledger_class = _CommitsFirstLedger
 
 
-class _DropsWhatCameTwiceLedger(Ledger):
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._again: set[int] = set()
-
-    def prepare(
-        self,
-        epoch: int,
-        batch: int,
-        partition: int,
-        attempt: int,
-        part: int,
-        last: bool,
-        rows: Buffer,
-    ) -> bool:
-        known = self.staged.get(batch, {}).get((partition, attempt), Staged())
-        if part < len(known.parts):
-            self._again.add(batch)
-        return super().prepare(epoch, batch, partition, attempt, part, last, rows)
-
+class _DropsWhatCameTwiceLedger(NotesWhatCameTwice):
     def commit(self, epoch: int, batch: int, winners: Mapping[int, int]) -> bool:
         try:
             return super().commit(epoch, batch, winners)
         except OSError:
-            if batch in self._again:
+            if any(of == batch for of, *_ in self.again):
                 self.staged.pop(batch, None)  # whoever has sent them twice does so once more
             raise
 

@@ -127,10 +127,19 @@ class BeginsAgain(Receiver):
     ledger_class = _BeginsAgainLedger
 
 
-class _RemembersStagedLedger(Ledger):
+class NotesWhatCameTwice(Ledger):
+    """Notes which rows were sent again while they were staged.
+
+    Attributes:
+        again: batch, partition, attempt and part of each of these.
+        believes: what is noted is taken for staged from then on.
+    """
+
+    believes = False
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._again: set[tuple[int, int, int, int]] = set()
+        self.again: set[tuple[int, int, int, int]] = set()
 
     def prepare(
         self,
@@ -144,11 +153,15 @@ class _RemembersStagedLedger(Ledger):
     ) -> bool:
         known = self.staged.get(batch, {}).get((partition, attempt), Staged())
         name = (batch, partition, attempt, part)
-        if name in self._again:
+        if self.believes and name in self.again:
             return False
         if part < len(known.parts):
-            self._again.add(name)
+            self.again.add(name)
         return super().prepare(epoch, batch, partition, attempt, part, last, rows)
+
+
+class _RemembersStagedLedger(NotesWhatCameTwice):
+    believes = True
 
 
 class RemembersStaged(Receiver):
