@@ -75,9 +75,9 @@ class FaultPlan:
 
     @property
     def hits(self) -> bool:
-        """Whether a given schedule has a fault: what it has left on the disks may be seen only when
-        all is started again after the last batch."""
-        return any(given.faults for given in self.given)
+        """Whether there are faults: what one has left on the disks may be seen only when all is
+        started again after the last batch."""
+        return self.kind in ("each-step", "random") or any(given.faults for given in self.given)
 
     @property
     def hits_disks(self) -> bool:

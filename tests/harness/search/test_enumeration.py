@@ -93,6 +93,13 @@ def test_what_cannot_be_meant_is_said(text: str, message: str) -> None:
         parse_plan(text, 0, TOPOLOGY)
 
 
+@pytest.mark.parametrize(
+    ("text", "hits"), [("each-step", True), ("random:3", True), ("none", False)]
+)
+def test_all_is_started_again_after_each_plan_with_faults(text: str, hits: bool) -> None:
+    assert parse_plan(text, 0, TOPOLOGY).hits == hits
+
+
 def test_each_step_has_faults_of_other_kinds_where_they_are_asked_for() -> None:
     kinds = {STORAGE, DUPLICATE, PAUSE}
     ids = {s.ids[0] for s in each_step(TRACE, 2, TOPOLOGY, kinds)}
