@@ -5,6 +5,7 @@ from __future__ import annotations
 from bettong.harness.catalog import CatalogEntry
 from bettong.scenarios import (
     benchmarks,
+    buckets,
     corners,
     counting,
     full,
@@ -28,6 +29,7 @@ def entries() -> list[CatalogEntry]:
     own = (
         word_count,
         counting,
+        buckets,
         corners,
         merging,
         full,

@@ -53,42 +53,42 @@ class S3Store:
     def create(self, name: str, data: bytes) -> bool:
         """As :meth:`bettong.engine.state.store.Store.create`; where the answer is lost and the
         request is sent again, it says no to the one who did it: an epoch is then left out."""
-        with self._asked(name):
+        with self.asked(name):
             try:
-                self._client.put_object(**self._at(name), Body=data, IfNoneMatch="*")
-            except self._client.exceptions.ClientError as e:
+                self.client.put_object(**self._at(name), Body=data, IfNoneMatch="*")
+            except self.client.exceptions.ClientError as e:
                 if e.response["Error"]["Code"] in _IS_THERE:
                     return False
                 raise
         return True
 
     def read(self, name: str) -> memoryview:
-        with self._asked(name):
-            return memoryview(self._client.get_object(**self._at(name))["Body"].read())
+        with self.asked(name):
+            return memoryview(self.client.get_object(**self._at(name))["Body"].read())
 
     def names(self, folder: str) -> list[str]:
         start = self._at(folder)["Key"] + "/"
-        with self._asked(folder):
-            pages = self._client.get_paginator("list_objects_v2").paginate(
+        with self.asked(folder):
+            pages = self.client.get_paginator("list_objects_v2").paginate(
                 Bucket=self.bucket, Prefix=start, Delimiter="/"
             )
             found = [entry["Key"] for page in pages for entry in page.get("Contents", ())]
         return sorted(key.removeprefix(start) for key in found)
 
     def remove(self, name: str) -> None:
-        with self._asked(name):
-            self._client.delete_object(**self._at(name))
+        with self.asked(name):
+            self.client.delete_object(**self._at(name))
 
     def _put(self, name: str, data: bytes | memoryview) -> None:
-        with self._asked(name):
-            self._client.put_object(**self._at(name), Body=bytes(data))
+        with self.asked(name):
+            self.client.put_object(**self._at(name), Body=bytes(data))
 
     def _at(self, name: str) -> dict[str, str]:
         return {"Bucket": self.bucket, "Key": f"{self.prefix}/{name}"}
 
     @contextmanager
-    def _asked(self, name: str) -> Iterator[None]:
-        """Tells of a request that failed."""
+    def asked(self, name: str) -> Iterator[None]:
+        """Tells of a request that failed; raises StoreError."""
         if importlib.util.find_spec("boto3") is None:
             raise UsageError("state in S3 needs boto3: pip install 'bettong[s3]'")
         from botocore.exceptions import BotoCoreError, ClientError
@@ -99,7 +99,7 @@ class S3Store:
             raise StoreError(f"s3://{self.bucket}/{self.prefix}/{name}: {e}") from e
 
     @property
-    def _client(self) -> Any:
+    def client(self) -> Any:
         """This process' connection."""
         import boto3
 
