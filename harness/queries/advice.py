@@ -141,6 +141,8 @@ def advise(
     restarted = any(x.operational and x.replays for x in faults)
     if not faults:
         return _without_faults(kinds)
+    if "StateDivergence" in kinds:  # of which all else may come
+        return _CHECKPOINT
     if LATER in faults:
         return _LATER
     if TWELVE in faults:
@@ -153,8 +155,6 @@ def advise(
         return _PLACE
     if any(x.mechanism == "zombie" for x in faults):
         return _ZOMBIE
-    if "StateDivergence" in kinds:
-        return _CHECKPOINT
     if any(x.mechanism == HALF_WRITTEN for x in faults):
         return _HALF_WRITTEN
     if "Violation" in kinds:

@@ -32,8 +32,10 @@ class ScriptWorkload(JobWorkload):
 
     patience_s: float = _PATIENCE_S
     _idle: threading.Event = field(default_factory=threading.Event)
+    _incarnation: int = 0
+    """The one that was started last."""
     _checkpoints: set[Path] = field(default_factory=set)
-    """Those that have been written to since it was started last."""
+    """Those that it has written to."""
     _empty: int = 0
     _has_ended: bool = False
     """Whether a query of its process has ended when all was consumed."""
@@ -60,6 +62,7 @@ class ScriptWorkload(JobWorkload):
     def starts(self, incarnation: int) -> None:
         """The new process has not told yet that it is idle."""
         self._idle.clear()
+        self._incarnation = incarnation
         self._checkpoints.clear()
         self._empty, self._has_ended = 0, False
         super().starts(incarnation)
@@ -71,11 +74,12 @@ class ScriptWorkload(JobWorkload):
         return {"settings": found["settings"], "elsewhere": self.target.elsewhere}
 
     def observe(self, event: TraceEvent) -> None:
-        """Where the checkpoint is, is learned from the first file of it that is written; a second
-        one is another query's, which nothing would feed."""
-        if (found := checkpoint_of(event)) is not None:
+        """Where the checkpoint is, is learned from the first file of it that is written, anew in
+        each incarnation, which may take another; a second one is another query's, which nothing
+        would feed."""
+        if (found := checkpoint_of(event)) is not None and event.incarnation == self._incarnation:
+            self.feed.checkpoint = self.feed.checkpoint if self._checkpoints else found
             self._checkpoints.add(found)
-            self.feed.checkpoint = self.feed.checkpoint or found
         super().observe(event)
         if event.step == PROGRESS and event.phase == "before":
             self._empty = 0 if event.detail["rows"] else self._empty + 1

@@ -88,8 +88,9 @@ class QueryRun:
 
     @property
     def planned_again(self) -> int | None:
-        """A batch that was recorded as done and that a later incarnation has planned once more, as
-        one does that finds no checkpoint; None for none."""
+        """A batch that was recorded as done and that was planned once more by a later incarnation,
+        or by the same one, as where it finds no checkpoint or throws it away itself when its query
+        has failed; None for none. A driver that stood still may plan late what another has done."""
         done: dict[int, int] = {}
         for event in self.events:
             step = StepId.parse(event.step)
@@ -99,7 +100,7 @@ class QueryRun:
                 done.setdefault(step.batch, event.incarnation)
                 continue
             plans = step.shape == "batch=N/offsets" and event.incarnation != self.anew
-            if plans and event.incarnation > done.get(step.batch, event.incarnation):
+            if plans and step.batch in done and event.incarnation >= done[step.batch]:
                 return step.batch
         return None
 

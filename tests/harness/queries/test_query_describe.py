@@ -45,6 +45,11 @@ from bettong.lineage.secrets import masked
 from bettong.lineage.trace import TraceEvent
 
 SOURCE = Input()
+REPLAYED = (
+    LATER,
+    zombie(Point("batch=1/commits"), 3),
+    DriverCrash(Point("batch=1/commits")),
+)
 SINK = """
 from bettong.harness import Sink, foreach_batch_sink
 
@@ -462,6 +467,15 @@ def test_a_batch_was_skipped_where_it_is_the_one_that_was_replayed(
     verdict = judge_run(QueryRun(rows=rows, drained=True), SOURCE, ordered=False)
     crash = DriverCrash(Point(f"batch={at}/sink.file=9.remove"))
     assert reported in describe.explain([crash], verdict.anomalies, SOURCE.rows, layout=False)
+
+
+@pytest.mark.parametrize("fault", REPLAYED)
+@pytest.mark.parametrize("layout", [False, True])
+def test_of_a_checkpoint_that_is_gone_all_else_comes(fault: QueryFault, layout: bool) -> None:
+    """As of one that is named by the day, or that the query's own code throws away."""
+    for kinds in ({"StateDivergence"}, {"StateDivergence", "Duplicate"}):
+        advised = advise([fault], frozenset(kinds), layout)
+        assert "give the same folder at each start" in advised
 
 
 @pytest.mark.parametrize("rows", [SOURCE.all()[20:], [*SOURCE.all(), *SOURCE.batch(1)]])

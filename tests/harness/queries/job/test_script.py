@@ -53,9 +53,10 @@ def begun(job: ScriptJob, folder: Path) -> ScriptWorkload:
     return workload
 
 
-def written(checkpoint: Path, file: str = "metadata") -> TraceEvent:
+def written(checkpoint: Path, file: str = "metadata", incarnation: int = 1) -> TraceEvent:
     step = "metadata" if file == "metadata" else "batch=0/offsets"
-    return TraceEvent(step, "before", "driver", 1, detail={"path": str(checkpoint / file)})
+    path = {"path": str(checkpoint / file)}
+    return TraceEvent(step, "before", "driver", incarnation, detail=path)
 
 
 @pytest.mark.parametrize("inside", [True, False])
@@ -63,6 +64,7 @@ def test_a_scripts_checkpoint_is_below_the_runs_own_folder(
     job: ScriptJob, tmp_path: Path, inside: bool
 ) -> None:
     workload = begun(job, tmp_path)
+    workload.starts(1)
     workload.expect_checkpoint()  # nothing is known of it yet
     workload.observe(written(tmp_path / "run-1" / "work" / "ckpt" if inside else tmp_path / "ckpt"))
     if inside:
@@ -139,10 +141,15 @@ def test_a_script_that_starts_a_query_again_and_again_is_done_when_one_has_found
 def test_a_script_that_takes_another_checkpoint_when_it_is_started_again_has_one_query(
     job: ScriptJob, tmp_path: Path
 ) -> None:
-    workload = begun(job, tmp_path)
+    """By that one it is seen what the query has consumed; not by what a driver that stood still
+    writes to the one before."""
+    workload, work = begun(job, tmp_path), tmp_path / "run-1" / "work"
     for incarnation in (1, 2):
         workload.starts(incarnation)
-        workload.observe(written(tmp_path / "run-1" / "work" / str(incarnation)))
+        workload.observe(written(work / str(incarnation), incarnation=incarnation))
+        assert workload.feed.checkpoint == work / str(incarnation)
+    workload.observe(written(work / "1", incarnation=1))
+    assert workload.feed.checkpoint == work / "2"
     assert not workload.finished()
 
 

@@ -28,13 +28,21 @@ DONE = ((1, "batch=0/offsets"), (1, "batch=0/commits"), (1, "batch=1/offsets"))
     [
         ([], None),
         ([(2, "batch=1/commits"), (2, "batch=2/offsets")], None),
-        ([(1, "batch=0/offsets")], None),
+        ([(2, "batch=1/commits"), (1, "batch=1/offsets")], None),
+        ([(1, "batch=0/offsets")], 0),
         ([(2, "batch=0/offsets")], 0),
         ([(2, "batch=1/offsets"), (2, "batch=1/commits"), (3, "batch=1/offsets")], 1),
     ],
-    ids=["no restart", "goes on", "one that takes its time", "begins again", "at its third start"],
+    ids=[
+        "no restart",
+        "goes on",
+        "one that takes its time",
+        "begins again itself",
+        "begins again",
+        "at its third start",
+    ],
 )
-def test_a_batch_that_is_done_is_not_planned_by_a_later_driver(
+def test_a_batch_that_is_done_is_not_planned_again(
     more: list[tuple[int, str]], batch: int | None
 ) -> None:
     seen = run(*DONE, *more)
