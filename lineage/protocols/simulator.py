@@ -45,7 +45,7 @@ class Simulation:
 
     def __init__(self, protocol: Protocol, name: str = "") -> None:
         self.protocol = protocol
-        self.declared = declared(type(protocol))
+        self.declared = declared(protocol)
         named = {name for rule in self.declared.rules for name, _ in rule.uses}
         taken = sorted(_TAKEN & named & self.declared.relations.keys())
         if taken:
