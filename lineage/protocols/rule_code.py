@@ -64,7 +64,7 @@ class _Reader:
             yield from self._of_function(value)
         elif isinstance(value, type):
             for base in value.__mro__:
-                self._look_at(() if _is_ours(base) else vars(base).values())
+                self._look_at(() if is_ours(base) else vars(base).values())
         elif not isinstance(value, self._inert):
             parts = [p for p in gc.get_referents(value) if not _is_where_it_is_from(p, value)]
             self._look_at([type(value), *parts])
@@ -80,11 +80,11 @@ class _Reader:
                 yield ANYTHING
         self._look_at([*cells.values(), *vars(function).values()])
         self._look_at([function.__defaults__, function.__kwdefaults__])
-        if _is_ours(function):
+        if is_ours(function):
             return
         names: dict[str, Any] = {**vars(builtins), **function.__globals__, **cells}
         # what it is given may be of any of these
-        classes = [v for v in names.values() if isinstance(v, type) and not _is_ours(v)]
+        classes = [v for v in names.values() if isinstance(v, type) and not is_ours(v)]
         codes = [function.__code__]
         while codes:
             code = codes.pop()
@@ -133,7 +133,7 @@ def _is_where_it_is_from(part: Any, value: Any) -> bool:
     return isinstance(part, ModuleType) and isinstance(value, BuiltinFunctionType)
 
 
-def _is_ours(value: Any) -> bool:
+def is_ours(value: Any) -> bool:
     """Whether it is Python's own, or of what protocols are written in: neither does anything to a
     relation but what the code that calls it shows."""
     module = str(getattr(value, "__module__", None))
