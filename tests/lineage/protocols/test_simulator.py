@@ -252,10 +252,21 @@ def test_what_names_no_goal_is_none(answer: Any, says: str) -> None:
 
 def test_a_relation_is_not_called_like_what_every_node_has() -> None:
     def adds(self: Any, me: Any, x: int) -> None:
-        me.facts.add(x)
+        me.name.add(x)
 
-    with pytest.raises(ProtocolError, match="cannot be called facts"):
-        Simulation(variant(facts=State("x"), extra=rule("begin")(adds)))
+    with pytest.raises(ProtocolError, match="cannot be called name"):
+        Simulation(variant(name=State("x"), extra=rule("begin")(adds)))
+
+
+@pytest.mark.parametrize("ask", [lambda me: me.rows("hello"), lambda me: list(me.facts())])
+def test_a_node_is_asked_for_facts_in_no_way_that_leaves_no_trace(ask: Any) -> None:
+    def asks(self: Any, me: Node, x: int) -> None:
+        if not ask(me):
+            me.disk.add(x)
+
+    protocol = variant(extra=rule("begin")(asks))
+    with pytest.raises(ProtocolError, match=r"uses me\.(rows|facts), but the relations are"):
+        Simulation(protocol).play(FailureSpec(("a", "b"), 3), CLEAN)
 
 
 def keeps_on_self(self: Any, me: Node, x: int) -> None:
