@@ -96,8 +96,13 @@ def _incomplete(parts: list[Result]) -> str:
         return f"{len(parts)} results of {parts[0].scenario} are not all shards of one question"
     if len({of for _, of in reported}) > 1 or len({p.seed for p in parts}) > 1:
         return "the shards come from different splits or seeds"
-    if len({(p.expected, _faults(p)) for p in parts}) > 1:
+    if len({(p.expected, _label(p, "faults")) for p in parts}) > 1:
         return "the shards were asked for different faults or levels"
+    if len({(p.tool_version, _label(p, "question")) for p in parts}) > 1:
+        return (
+            "the shards were asked with different options or inputs, or of different code: run all "
+            "of them with the same"
+        )
     numbers = sorted(index for index, _ in reported)
     of = reported[0][1]
     missing = sorted(set(range(1, of + 1)) - set(numbers))
@@ -108,9 +113,9 @@ def _incomplete(parts: list[Result]) -> str:
     return ""
 
 
-def _faults(part: Result) -> str:
-    """Which faults a shard had a part of, where it says so."""
-    return str(part.details["shard"].get("faults", ""))
+def _label(part: Result, name: str) -> str:
+    """What the label of a shard says, where it says so."""
+    return str(part.details["shard"].get(name, ""))
 
 
 def _weakest(levels: list[Guarantee]) -> Guarantee:

@@ -31,6 +31,7 @@ _FLOAT = np.uint64(0xE7037ED1A0B428DB)
 _TEXT = np.uint64(0x8EBC6AF09C88C6E3)
 _JSON = np.uint64(0x589965CC75374CC3)
 _TIME = np.uint64(0x1D8E4E27C47D124F)
+_DURATION = np.uint64(0xEB44ACCAB455D165)
 _PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _FIRST_BYTES = np.array([256**n - 1 for n in range(9)], np.uint64)
 
@@ -73,9 +74,16 @@ def _hash_values(array: pa.Array) -> U64:
     if pa.types.is_floating(kind):
         return _floats(array)
     if pa.types.is_timestamp(kind):
-        return _times(array)
-    if pa.types.is_temporal(kind) and not pa.types.is_duration(kind):
+        return _ticks(array, _TIME if kind.tz is None else ~_TIME)
+    if pa.types.is_duration(kind):
+        return _ticks(array, _DURATION)
+    if pa.types.is_time(kind):
+        texts = array.cast(pa.time64("ns")).cast(pa.string())
+        return _text(pc.utf8_rtrim(pc.utf8_rtrim(texts, "0"), "."))
+    if pa.types.is_date(kind):
         return _text(array.cast(pa.string()))
+    if pa.types.is_fixed_size_binary(kind):
+        return _text(array.cast(pa.binary()))
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
         return _text(array)
     if pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
@@ -131,7 +139,7 @@ def _numbers(array: pa.Array) -> U64:
 def _floats(array: pa.Array) -> U64:
     """A whole number as the integer that it equals; every not-a-number alike."""
     values = array.cast(pa.float64()).fill_null(0).to_numpy(zero_copy_only=False)
-    whole = (values == np.floor(values)) & (np.abs(values) < 2.0**63)
+    whole = (values == np.floor(values)) & (values >= -(2.0**63)) & (values < 2.0**63)
     words = np.where(np.isnan(values), np.nan, values).view(np.uint64).copy()
     mix(words)
     words ^= _FLOAT
@@ -139,12 +147,13 @@ def _floats(array: pa.Array) -> U64:
     return mix(words)
 
 
-def _times(array: pa.Array) -> U64:
-    """The same instant alike in all units; a time of day of no zone is none of a zone's."""
+def _ticks(array: pa.Array, what: np.uint64) -> U64:
+    """The same instant or duration alike in all units. ``what`` keeps one from the other, and a
+    time of day of no zone from one of a zone's."""
     per_second = _PER_SECOND[array.type.unit]
     ticks = array.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
     seconds, rest = np.divmod(ticks, per_second)
-    words = mix(seconds.view(np.uint64) ^ (_TIME if array.type.tz is None else ~_TIME))
+    words = mix(seconds.view(np.uint64) ^ what)
     return mix(words + (rest * (10**9 // per_second)).view(np.uint64))
 
 

@@ -3,7 +3,7 @@
 Each value has one *canonical text*, itself JSON: two values are the same when their texts are.
 Numbers are the same when they are equal as decimals, however they are written (1, 1.0 and 10e-1);
 ``true`` is no number, ``"1"`` is none either, and an object without a member differs from one
-in which it is null.
+in which it is null. An instant that Arrow gives is no text, and bytes are the text that they spell.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -76,7 +77,24 @@ def canonical(value: Any) -> str:
         return "{" + ",".join(members) + "}"
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(canonical, value)) + "]"
+    if isinstance(value, bytes | bytearray):
+        return json.dumps(value.decode("utf-8", "surrogateescape"))
+    if isinstance(value, datetime | timedelta):
+        return "@" + _moment(value)
+    if isinstance(value, time):
+        text = value.isoformat("microseconds")
+        return json.dumps(text.rstrip("0").rstrip("."))
     return json.dumps(str(value))
+
+
+def _moment(value: datetime | timedelta) -> str:
+    """What is no text of JSON, and alike in all units; with nanoseconds, where there are any."""
+    if isinstance(value, timedelta):
+        parts = value.days, value.seconds, value.microseconds, getattr(value, "nanoseconds", 0)
+        return ":".join(map(str, parts))
+    if value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None).isoformat() + "Z"
+    return value.isoformat()
 
 
 def canonical_number(text: str) -> str:

@@ -27,18 +27,27 @@ def system_of(scenario: Scenario) -> str:
     Raises UsageError when the application cannot be loaded.
     """
     scenario.load_application()  # so that what it imports is known
-    defined = (
-        f"{field.name} {getattr(scenario, field.name)!r}\n"
-        for field in fields(scenario)
-        if field.name not in _NO_PART
-    )
-    return digest_of({*_engine(), *_named(scenario), *files_in_use()}, "".join(defined))
+    return digest_of({*_engine(), *_named(scenario), *files_in_use()}, _defined(scenario))
 
 
 def code_of(scenario: Scenario) -> str:
     """Another digest where the engine or a module that the scenario names is another one; raises
     UsageError when such a module cannot be found."""
     return digest_of({*_engine(), *_named(scenario)})
+
+
+def shared_of(scenario: Scenario, asked: str) -> str:
+    """Another digest where several machines are asked something else, or of another scenario or
+    other code: wherever each of them keeps its files."""
+    return digest_of({*_engine(), *_named(scenario)}, _defined(scenario) + asked)
+
+
+def _defined(scenario: Scenario) -> str:
+    return "".join(
+        f"{field.name} {getattr(scenario, field.name)!r}\n"
+        for field in fields(scenario)
+        if field.name not in _NO_PART
+    )
 
 
 def digest_of(files: Set[Path], about: str = "") -> str:

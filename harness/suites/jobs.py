@@ -23,6 +23,7 @@ from bettong.harness.events import Finished, Handler, ignore
 from bettong.harness.scenario import Scenario
 from bettong.harness.search.bounds import BOUNDS, SearchBounds, bounds_of
 from bettong.harness.search.fault_plan import FaultPlan, parse_plan
+from bettong.harness.search.system import shared_of
 from bettong.harness.suites.suite import Shard, Suite, SuiteRun, excused, find_suites
 from bettong.lineage.errors import BettongError, UsageError
 from bettong.lineage.nearest import one_of
@@ -198,11 +199,18 @@ def share(jobs: Sequence[Job], shard: Shard) -> list[tuple[Job, Mapping[str, Any
         entry = {"number": number + 1, "of": len(jobs)}
         if isinstance(job.plan, FaultPlan) and _splits(job):
             plan = replace(job.plan, share=(shard.index, shard.of))
-            label = {"index": shard.index, "of": shard.of, "faults": job.run.faults}
+            label: dict[str, Any] = {"index": shard.index, "of": shard.of, "faults": job.run.faults}
+            label["question"] = _question(job)
             found.append((replace(job, plan=plan), {"shard": label, "entry": entry}))
         elif number % shard.of == shard.index - 1:
             found.append((job, {"entry": entry}))
     return found
+
+
+def _question(job: Job) -> str:
+    """The same for all shards of one question, asked of the same code."""
+    content = job.scenario.messages(job.input_file)
+    return shared_of(job.scenario, f"{replace(job.run, input=None)} {job.plan} {content!r}")
 
 
 def _splits(job: Job) -> bool:

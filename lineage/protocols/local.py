@@ -246,16 +246,16 @@ class Node:
         hash(fact)  # a list, which may change, is no argument: the error names the line
         self.call.writes.append(Write(effect, fact, len(self.call.reads), to))
 
-    def rows(self, relation: str) -> list[Arguments]:
+    def _rows(self, relation: str) -> list[Arguments]:
         """Facts of a relation now, without leaving a trace."""
         return list(self._views[relation]._rows)
 
-    def put(self, facts: Iterable[Fact]) -> None:
+    def _put(self, facts: Iterable[Fact]) -> None:
         """Add facts that no rule derived."""
         for name, arguments in facts:
             self._views[name]._rows[arguments] = None
 
-    def facts(self) -> Iterator[Fact]:
+    def _facts(self) -> Iterator[Fact]:
         """All facts now."""
         for name, view in self._views.items():
             for row in view._rows:
@@ -287,14 +287,14 @@ class LocalRules:
         """One round of a node that begins with these facts. Raises ProtocolError."""
         node = Node(name, self.declared.relations, self._nodes)
         ordered = sorted(begun, key=repr)
-        node.put(f for f in ordered if not f[0].endswith(TICKING))
+        node._put(f for f in ordered if not f[0].endswith(TICKING))
         calls: list[Call] = []
         ticking = [f for f in ordered if f[0].endswith(TICKING)]
         for fact in ticking:
             relation, (id, left) = fact
             if left == 1:
                 timer = relation.removesuffix(TICKING)
-                node.put([(timer, (id,))])
+                node._put([(timer, (id,))])
                 write = Write("add", (timer, (id,)), 0)
                 calls.append(Call("timeout", (fact,), writes=[write]))
         for rule in self._rules:
@@ -302,7 +302,7 @@ class LocalRules:
                 node.call = Call(rule.name, ())
                 node.close(relation)
             others = [(n,) for n in self.protocol.others(name)]
-            choices = (others if r == OTHERS else node.rows(r) for r in rule.relations)
+            choices = (others if r == OTHERS else node._rows(r) for r in rule.relations)
             for rows in product(*choices):
                 triggers = zip(rule.relations, rows, strict=True)
                 node.call = Call(rule.name, tuple(t for t in triggers if t[0] != OTHERS))
@@ -314,7 +314,7 @@ class LocalRules:
                     raise failed(f"rule {rule.name}", e) from e
                 _check_shown(rule, node.call)
                 calls.append(node.call)
-        facts = frozenset(node.facts())
+        facts = frozenset(node._facts())
         extra = {
             w.fact
             for c in calls

@@ -202,9 +202,10 @@ class Declared:
         return tuple(r for r in self.rules if r.kind == kind)
 
 
-def declared(cls: type[Protocol]) -> Declared:
-    """Read a protocol class; base classes come first, an overriding method takes the place of
+def declared(protocol: Protocol) -> Declared:
+    """Read a protocol's class; base classes come first, an overriding method takes the place of
     the one it overrides. Raises ProtocolError when a rule names an unknown relation."""
+    cls = type(protocol)
     relations: dict[str, Relation] = {}
     order: dict[str, None] = {}
     for base in reversed(cls.__mro__):
@@ -226,7 +227,7 @@ def declared(cls: type[Protocol]) -> Declared:
                     f"{cls.__name__}.{name} names the relation {relation!r}, "
                     f"but the protocol has: {known}"
                 )
-        rules.append(Rule(name, kind, named, function, uses(function, cls, Relation)))
+        rules.append(Rule(name, kind, named, function, uses(function, protocol, Relation)))
     for kind in ("pre", "post"):
         if not any(r.kind == kind for r in rules):
             raise ProtocolError(

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from bettong.lineage.errors import BettongError
 from bettong.lineage.faults import CLEAN, FaultSet
+from bettong.lineage.protocols.constants import Constants
 from bettong.lineage.protocols.failure_spec import FailureSpec, Link, RoundFaults
 from bettong.lineage.protocols.lineage_builder import LineageBuilder
 from bettong.lineage.protocols.local import Fact, LocalRules, LocalStep, Node
@@ -45,7 +46,7 @@ class Simulation:
 
     def __init__(self, protocol: Protocol, name: str = "") -> None:
         self.protocol = protocol
-        self.declared = declared(type(protocol))
+        self.declared = declared(protocol)
         named = {name for rule in self.declared.rules for name, _ in rule.uses}
         taken = sorted(_TAKEN & named & self.declared.relations.keys())
         if taken:
@@ -57,6 +58,7 @@ class Simulation:
         if not self.nodes:
             raise ProtocolError(f"{type(protocol).__name__} names no nodes")
         self.rules = LocalRules(protocol, self.declared)
+        self._constants = Constants(protocol, self.declared)
         self._name = name or type(protocol).__name__
         self._number = {n: i for i, n in enumerate(self.nodes)}
         self._known: dict[Hashable, int] = {frozenset(): 0}
@@ -120,6 +122,7 @@ class Simulation:
         )
         begun = self._values[kept] | self._values[given] | received
         local = self.rules.run(self.nodes[node], begun)
+        self._constants.expect_unchanged(f"{self._name}: {self.nodes[node]}")
         sent = sorted((self._number[to], self._intern(facts)) for to, facts in local.sent.items())
         step = _Step(local, self._intern(local.kept), tuple(sent), self._intern(local.facts))
         if len(self._steps) > REMEMBERED:
@@ -198,6 +201,7 @@ class Simulation:
         if found is None:
             views = {n: s.local for n, s in zip(self.nodes, steps, strict=True)}
             found = judged(self.protocol, self.declared, views, crashed)
+            self._constants.expect_unchanged(f"{self._name}: a condition")
             if len(self._judged) > REMEMBERED:
                 self._judged.clear()
             self._judged[key] = found

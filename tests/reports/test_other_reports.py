@@ -190,6 +190,11 @@ def test_joining_shards() -> None:
     faults = [{"index": n, "of": 2, "faults": f"random:{n}"} for n in (1, 2)]
     (asked,) = join([shard(n, 2, details={"shard": faults[n - 1]}) for n in (1, 2)])
     assert asked.verdict == "unknown"
+    code = [{"index": n, "of": 2, "faults": "each-step", "question": f"{n}"} for n in (1, 2)]
+    (other,) = join([shard(n, 2, details={"shard": code[n - 1]}) for n in (1, 2)])
+    assert (other.verdict, "different code" in other.reason) == ("unknown", True)
+    (tools,) = join([shard(1, 2), shard(2, 2, tool_version="0.0.1")])
+    assert tools.verdict == "unknown"
     alone = Result(scenario="alone", verdict="valid")
     assert join([alone, shard(1, 1)])[0] is alone
 

@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bettong.harness.histories.hashing import hash_column
+from bettong.harness.histories.json_values import json_array
 from bettong.harness.histories.places import places, stable_order
 from bettong.harness.histories.spill import Buckets, repeated
 
@@ -48,6 +51,48 @@ def test_equal_numbers_of_all_types_hash_alike() -> None:
 def test_nested_values() -> None:
     a, b = pa.array([{"x": 1, "y": [1]}]), pa.array([{"y": [1], "x": 1}])
     assert hash_column(a)[0] == hash_column(b)[0] != hash_column(pa.array([{"x": 1}]))[0]
+
+
+AT = datetime(2024, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [
+        (pa.array([b"ab"], pa.binary(2)), "b'ab'"),
+        (pa.array([[b"ab"]]), ["b'ab'"]),
+        (pa.array([[b"\xff"]]), ["b'\\xff'"]),
+        (pa.array([[AT]]), ["2024-01-01 00:00:00"]),
+        (pa.array([{"at": AT}]), {"at": str(AT)}),
+        (pa.array([timedelta(1)]), "1 day, 0:00:00"),
+    ],
+)
+def test_what_python_writes_of_a_value_is_another_value(array: pa.Array, text: object) -> None:
+    assert hash_column(array)[0] != hash_column(pa.array([text]))[0]
+    assert hash_column(array)[0] != hash_column(json_array([text]))[0]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (pa.array([b"ab"], pa.binary(2)), pa.array([b"ab"])),
+        (pa.array([b"ab"], pa.binary(2)), pa.array(["ab"])),
+        (pa.array([[b"ab"]]), pa.array([["ab"]])),
+        (pa.array([3600], pa.time32("s")), pa.array([3600 * 10**6], pa.time64("us"))),
+        (pa.array([3600], pa.time32("s")), pa.array(["01:00:00"])),
+        (pa.array([[1500]], pa.list_(pa.time32("ms"))), pa.array([["00:00:01.5"]])),
+        (pa.array([86400], pa.duration("s")), pa.array([86400 * 10**9], pa.duration("ns"))),
+        (
+            pa.array([[0]], pa.list_(pa.timestamp("us", "UTC"))),
+            pa.array([[0]], pa.list_(pa.timestamp("ms", "Europe/Berlin"))),
+        ),
+        (pa.array([-(2**63)]), pa.array([-(2.0**63)])),
+    ],
+)
+def test_the_same_value_is_the_same_in_all_types_that_hold_it(
+    one: pa.Array, other: pa.Array
+) -> None:
+    assert hash_column(one)[0] == hash_column(other)[0]
 
 
 @given(st.lists(st.integers(0, (1 << 32) - 1)))

@@ -158,6 +158,25 @@ def test_shards_are_the_suite_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert sorted(wanted) == [3, 4]
 
 
+def test_shards_say_what_they_were_asked_and_of_which_code(tmp_path: Path) -> None:
+    def question(shard: Shard, **asked: Any) -> str:
+        options = SuiteRun("", faults="each-step", **asked)
+        ((_, label),) = share(plan_jobs(["word_count"], options, SearchBounds(), None), shard)
+        return str(label["shard"]["question"])
+
+    text = tmp_path / "lines.txt"
+    text.write_text("a b\n")
+    asked = [question(Shard(1, 2)), question(Shard(1, 2), workers=1)]
+    asked.append(question(Shard(1, 2), input=str(text)))
+    assert question(Shard(2, 2)) == asked[0]
+    elsewhere = tmp_path / "copy.txt"
+    elsewhere.write_text("a b\n")
+    assert question(Shard(2, 2), input=str(elsewhere)) == asked[2]
+    text.write_text("a c\n")
+    asked.append(question(Shard(1, 2), input=str(text)))
+    assert len(set(asked)) == len(asked)
+
+
 @given(st.integers(0, 40), st.integers(1, 9))
 def test_shards_of_schedules_are_the_whole_once(count: int, of: int) -> None:
     schedules = [

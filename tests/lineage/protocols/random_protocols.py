@@ -117,7 +117,7 @@ def protocols(draw: st.DrawFn, nodes: tuple[str, ...] = ("a", "b", "c")) -> tupl
     )
     for number in range(draw(st.integers(2, 6))):
         source += "\n" + draw(_rule(number, nodes))
-    names: dict[str, Any] = {**vars(protocol)}
+    names: dict[str, Any] = {**vars(protocol), "__name__": "drawn"}
     linecache.cache["<drawn>"] = (len(source), None, source.splitlines(True), "<drawn>")
     exec(compile(source, "<drawn>", "exec"), names)
     return names["Drawn"](), source

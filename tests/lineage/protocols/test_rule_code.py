@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+import weakref
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial, wraps
-from typing import Any
+from dataclasses import dataclass
+from functools import partial, partialmethod, singledispatch, wraps
+from typing import Any, ClassVar
 
 import pytest
 
@@ -58,6 +61,10 @@ class Silence(Protocol):
 
 
 def complain(me: Node, x: int) -> None:
+    me.bad.next(x)
+
+
+def protest(me: Node, x: int) -> None:
     me.bad.next(x)
 
 
@@ -147,7 +154,89 @@ class ByAnotherRule(Silence):
             self.also(me, x)
 
 
+class ByTable(Silence):
+    ways: ClassVar[dict[bool, Callable[[Node, int], None]]] = {
+        True: lambda me, x: None,
+        False: complain,
+    }
+
+    @rule("late")
+    def wait(self, me: Node, x: int) -> None:
+        self.ways[me.hello.holds("a", x)](me, x)
+
+
+class ByAttribute(Silence):
+    def __init__(self) -> None:
+        self.ways: list[Any] = [complain, lambda me, x: None]
+
+    @rule("late")
+    def wait(self, me: Node, x: int) -> None:
+        self.ways[me.hello.count("a", x)](me, x)
+
+
+class ByDefault(Silence):
+    @rule("late")
+    def wait(self, me: Node, x: int, tell: Callable[[Node, int], None] = complain) -> None:
+        if not me.hello.holds("a", x):
+            tell(me, x)
+
+
+class ByKind(Silence):
+    @rule("late")
+    def wait(self, me: Node, x: int) -> None:
+        if not me.hello.holds("a", x):
+            complain_of(x, me)
+
+
+@singledispatch
+def complain_of(x: object, me: Node) -> None:
+    """Nothing, of most things."""
+
+
+@complain_of.register
+def _(x: int, me: Node) -> None:
+    me.bad.next(x)
+
+
+class ByMethodOfPartial(Silence):
+    tell = partialmethod(lambda self, function, me, x: function(me, x), complain)
+
+    @rule("late")
+    def wait(self, me: Node, x: int) -> None:
+        if not me.hello.holds("a", x):
+            self.tell(me, x)
+
+
+class ByModule(Silence):
+    @rule("late")
+    def wait(self, me: Node, x: int) -> None:
+        here = sys.modules[__name__]
+        if not me.hello.holds("a", x):
+            here.protest(me, x)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is done with it is a matter of its own."""
+
+    number: int
+
+    def object_to_it(self, me: Node) -> None:
+        me.bad.next(self)
+
+
+class ByArgument(Silence):
+    def given(self) -> Iterable[Given]:
+        return [Given("a", "go", (Job(1),)), Given("b", "late", (Job(1),), 3)]
+
+    @rule("late")
+    def wait(self, me: Node, x: Job) -> None:
+        if not me.hello.holds("a", x):
+            x.object_to_it(me)
+
+
 EVERY = [ByFunction, ByObject, BySuper, ByName, ByStaticMethod, ByPartial, ByDecorator]
+EVERY += [ByTable, ByAttribute, ByDefault, ByKind, ByMethodOfPartial, ByModule, ByArgument]
 
 
 @pytest.mark.parametrize("protocol", [*EVERY, ByAnotherRule])
@@ -160,12 +249,12 @@ def test_what_a_helper_does_is_searched_for(protocol: type[Protocol]) -> None:
 
 
 class Hidden(Silence):
-    def __init__(self) -> None:
-        self.tell: Any = complain
+    hidden = weakref.ref(complain)
 
     @rule("late")
     def wait(self, me: Node, x: int) -> None:
-        self.tell(me, x)
+        found: Any = self.hidden()
+        found(me, x)
 
 
 def test_what_cannot_be_seen_is_refused() -> None:

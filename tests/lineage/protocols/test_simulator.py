@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import count
 from typing import Any
 
 import pytest
@@ -250,10 +252,21 @@ def test_what_names_no_goal_is_none(answer: Any, says: str) -> None:
 
 def test_a_relation_is_not_called_like_what_every_node_has() -> None:
     def adds(self: Any, me: Any, x: int) -> None:
-        me.facts.add(x)
+        me.name.add(x)
 
-    with pytest.raises(ProtocolError, match="cannot be called facts"):
-        Simulation(variant(facts=State("x"), extra=rule("begin")(adds)))
+    with pytest.raises(ProtocolError, match="cannot be called name"):
+        Simulation(variant(name=State("x"), extra=rule("begin")(adds)))
+
+
+@pytest.mark.parametrize("ask", [lambda me: me.rows("hello"), lambda me: list(me.facts())])
+def test_a_node_is_asked_for_facts_in_no_way_that_leaves_no_trace(ask: Any) -> None:
+    def asks(self: Any, me: Node, x: int) -> None:
+        if not ask(me):
+            me.disk.add(x)
+
+    protocol = variant(extra=rule("begin")(asks))
+    with pytest.raises(ProtocolError, match=r"uses me\.(rows|facts), but the relations are"):
+        Simulation(protocol).play(FailureSpec(("a", "b"), 3), CLEAN)
 
 
 def keeps_on_self(self: Any, me: Node, x: int) -> None:
@@ -261,7 +274,62 @@ def keeps_on_self(self: Any, me: Node, x: int) -> None:
     me.hello.send("b", self.calls)
 
 
+def tells_by_self(self: Any, me: Node, x: int) -> None:
+    self.told = x
+    if self.told:
+        me.hello.send("b", x)
+
+
+def tells_by_its_module(self: Any, me: Node, x: int) -> None:
+    TOLD.add(x)
+
+
+def tells_by_a_class(self: Any, me: Node, x: int) -> None:
+    Told.last = x
+
+
+def asks_a_clock(self: Any, me: Node, x: int) -> None:
+    me.hello.send("b", next(NUMBERS))
+
+
+TOLD: set[int] = set()
+NUMBERS = count()
+
+
+class Told:
+    last = 0
+
+
+@pytest.mark.parametrize(
+    ("function", "what"),
+    [
+        (keeps_on_self, r"self\.calls"),
+        (tells_by_self, r"self\.told"),
+        (tells_by_its_module, "TOLD of test_simulator"),
+        (tells_by_a_class, "Told of test_simulator"),
+    ],
+)
+def test_what_every_node_would_know_without_a_message_is_refused(function: Any, what: str) -> None:
+    TOLD.clear()
+    Told.last = 0
+    protocol = variant(extra=rule("begin")(function))
+    with pytest.raises(ProtocolError, match=f"a has changed {what}, which every node"):
+        Simulation(protocol).play(FailureSpec(("a", "b"), 3), CLEAN)
+
+
+def test_what_is_worked_out_once_and_for_all_is_a_constant() -> None:
+    def most(self: Any) -> int:
+        return len(self.nodes) // 2 + 1
+
+    def counts(self: Any, me: Node, x: int) -> None:
+        me.hello.send("b", self.most)
+
+    protocol = variant(extra=rule("begin")(counts), most=cached_property(most))
+    messages = Simulation(protocol).play(FailureSpec(("a", "b"), 3), CLEAN).messages
+    assert (2,) in {m.content for m in messages}
+
+
 def test_what_a_rule_keeps_outside_its_facts_is_not_remembered_for_other_runs() -> None:
-    protocol = variant(extra=rule("begin")(keeps_on_self))
+    protocol = variant(extra=rule("begin")(asks_a_clock))
     with pytest.raises(ProtocolError, match="in round 1 a does not do the same in two clean runs"):
         Simulation(protocol).play(FailureSpec(("a", "b"), 3), CLEAN)
