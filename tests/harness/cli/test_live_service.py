@@ -8,6 +8,7 @@ import signal
 import subprocess
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,16 @@ from live_feed import Feed, bettong, gateway, shown, start
 from live_service import check_goes_on, check_in_time, until
 
 from bettong.engine.address import Address
+from bettong.engine.config import RunConfig
 from bettong.engine.health import Health
+from bettong.engine.in_process import run_in_process
 from bettong.engine.net.access import ListenConfig
 from bettong.engine.net.errors import ConnectionLostError
+from bettong.engine.sinks.files import FileSink
 from bettong.engine.sources.base import Extent, FileSource
 from bettong.harness.cli import application_options, cli
 from bettong.harness.processes.addresses import held_ports
+from bettong.scenarios.applications.word_count import app
 
 
 def test_outputs_show_whatever_is_silent_and_signals_end_the_run(tmp_path: Path) -> None:
@@ -121,6 +126,27 @@ def test_a_source_that_does_not_answer_is_why_the_lag_is_not_known(tmp_path: Pat
     finally:
         health.close()
     assert (status, json.loads(body)["why"]) == (503, "a source does not answer: too slow")
+
+
+def test_the_lag_of_a_start_is_known_before_its_first_batch(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("they know they\n" * 10)
+    config = RunConfig(
+        tmp_path / "checkpoint",
+        {"lines": FileSource(tmp_path / "words.txt")},
+        {"totals": FileSink(tmp_path / "out")},
+    )
+    run_in_process(app, config)
+    (tmp_path / "words.txt").write_text("they know they\n" * 13)
+    begun = replace(config, health=ListenConfig(Address("127.0.0.1", 0))).begin(app)
+    try:
+        assert begun.settings.health is not None
+        _, _, body = begun.settings.health.respond("/lag")
+    finally:
+        begun.close()
+    assert json.loads(body) == {
+        "batch": 0,
+        "streams": {"lines": {"done": 10, "came": 13, "lag": 3}},
+    }
 
 
 def test_a_file_says_what_the_command_line_does_not(tmp_path: Path) -> None:
