@@ -26,6 +26,7 @@ from bettong.engine.sources.kafka import KafkaSource
 from bettong.engine.sources.lines import number_anew
 from bettong.engine.spark.notes import SparkNotes
 from bettong.engine.state.compatible import check_compatible
+from bettong.engine.state.manifest import newest_batch, read_manifest
 from bettong.engine.state.planned import newest_fixed
 from bettong.engine.state.store import LocalStore, Store
 from bettong.engine.storage.disk import OS_DISK
@@ -173,8 +174,16 @@ class RunConfig:
             streams=streams,
             last_planned=self._last_planned,
             observer=None if self.metrics is None else Observer(self.metrics, streams),
-            health=None if self.health is None else Health(self.health, streams),
+            health=self._health(app, streams),
         )
+
+    def _health(self, app: Application, streams: Mapping[str, StreamSource]) -> Health | None:
+        if self.health is None:
+            return None
+        last = read_manifest(self.store, app.name, newest_batch(self.store))
+        health = Health(self.health, streams)
+        health.batch(last)
+        return health
 
     def check(self, app: Application) -> type[BatchProtocol]:
         """The class of the batches' protocol.

@@ -72,7 +72,9 @@ class Health(HttpListener):
         try:
             came = self._asking.submit(self._came).result(_PATIENCE_S)
         except Exception as e:  # whatever keeps a source from answering
-            return _as_json(f"a source does not answer: {e or 'too slow'}", {"batch": self._batch})
+            return _as_json(
+                f"a source does not answer: {str(e) or 'too slow'}", {"batch": self._batch}
+            )
         streams = {
             name: {"done": (done := self._done.get(name, 0)), "came": end, "lag": end - done}
             for name, end in came.items()

@@ -3,7 +3,8 @@ application's code. Nothing is written."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,35 @@ from bettong.engine.keys import Key, canonical, hash_bytes
 from bettong.engine.state.files import read_rows
 from bettong.engine.state.manifest import Manifest, ManifestError, read_version, stored
 from bettong.engine.state.store import Store
+from bettong.lineage.errors import BettongError
+
+T = TypeVar("T")
+_TRIES = 20
+
+
+def read_kept(store: Store, batch: int | None, read: Callable[[Manifest], T]) -> tuple[Manifest, T]:
+    """The state after a batch, the last one by default, and what is read of it. A run that goes on
+    gives up versions meanwhile, on a live feed ten in half a second: then it is begun again, with
+    what is the last batch by now.
+
+    Args:
+        store: the state log.
+        batch: whose state.
+        read: what reads; it is called again when versions were given up before it was through.
+
+    Raises:
+        ManifestError: there is no such state.
+        BettongError: what ``read`` raised while no version was given up, or each time.
+    """
+    for left in reversed(range(_TRIES)):
+        before = set(stored(store))
+        manifest = version(store, batch)
+        try:
+            return manifest, read(manifest)
+        except BettongError:
+            if not left or before.issubset(stored(store)):
+                raise
+    raise AssertionError("the last try has returned or raised")
 
 
 def version(store: Store, batch: int | None = None) -> Manifest:
@@ -29,7 +59,12 @@ def version(store: Store, batch: int | None = None) -> Manifest:
             f"the state after batch {wanted} is not kept: there are batches {min(epochs)} to "
             f"{max(epochs)}"
         )
-    return read_version(store, wanted, epochs[wanted])
+    try:
+        return read_version(store, wanted, epochs[wanted])
+    except BettongError:
+        if (wanted, epochs[wanted]) in stored(store):
+            raise
+        return version(store, batch)  # it was given up meanwhile: others are kept
 
 
 def entities_of(store: Store, manifest: Manifest, key: Key) -> dict[str, Any]:

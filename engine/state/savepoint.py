@@ -27,13 +27,14 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO
 
 from bettong.engine.state import manifest as manifests
-from bettong.engine.state.manifest import Manifest
-from bettong.engine.state.query import version
+from bettong.engine.state.manifest import Manifest, ManifestError
+from bettong.engine.state.query import read_kept
 from bettong.engine.state.store import LocalStore
 from bettong.engine.storage.disk import OS_DISK, AppendFile, Disk
 from bettong.lineage.errors import BettongError, UsageError
 
 FORMAT = 1
+_HELD = 500
 _ENTRY = re.compile(r"\d{9}\.json")
 """Names of the entries in which a folder's source keeps the order of files."""
 _CONTENTS = "savepoint.json"
@@ -56,15 +57,18 @@ def export(
 
     Raises:
         UsageError: there is such a file already.
-        ManifestError: there is no such batch.
+        ManifestError: there is no such batch, or the one before it is not kept.
         SavepointError: the batch was given up while it was read.
     """
     unfinished = target.with_name(f".{uuid.uuid4().hex}")
     try:
         if os.path.lexists(target):
             raise UsageError(f"{target} is there already: name another file")
-        last = version(LocalStore(checkpoint / "state"), batch)
-        _pack(checkpoint, last, disk, unfinished)
+        with contextlib.ExitStack() as held:
+            last, files = read_kept(
+                LocalStore(checkpoint / "state"), batch, lambda it: _held(checkpoint, it, held)
+            )
+            _pack(checkpoint, last, files, disk, unfinished)
         disk.rename(unfinished, target)
         disk.sync_directory(target.parent)
     except OSError as e:
@@ -75,15 +79,30 @@ def export(
     return last
 
 
-def _pack(checkpoint: Path, last: Manifest, disk: Disk, target: Path) -> None:
+def _held(
+    checkpoint: Path, last: Manifest, held: contextlib.ExitStack
+) -> dict[str, BinaryIO | None]:
+    """The files of a savepoint by their names. As many as a process may well have open are opened:
+    they stay readable when the run gives the batch up. None is one that is opened in its turn."""
+    held.close()  # what was opened of a version that was given up
+    names = list(_names(checkpoint, last))
+    return {
+        name: held.enter_context(_open(checkpoint / name, last)) if n < _HELD else None
+        for n, name in enumerate(names)
+    }
+
+
+def _pack(
+    checkpoint: Path, last: Manifest, files: dict[str, BinaryIO | None], disk: Disk, target: Path
+) -> None:
     """Write the archive, durably."""
     listed: dict[str, tuple[int, int]] = {}
     written = disk.append_to(target)
     try:
         with tarfile.open(fileobj=_Appended(written), mode="w|") as archive:
-            for name in _names(checkpoint, last):
-                with _open(checkpoint / name, last) as file:
-                    listed[name] = _add(archive, name, file)
+            for name, file in files.items():
+                with file or _open(checkpoint / name, last) as opened:
+                    listed[name] = _add(archive, name, opened)
             contents = {
                 "format": FORMAT,
                 "application": last.application,
@@ -149,7 +168,13 @@ def _names(checkpoint: Path, last: Manifest) -> Iterator[str]:
     """The files of a savepoint, relative to the checkpoint."""
     store = LocalStore(checkpoint / "state")
     kept: set[str] = set()
-    for batch, epoch in manifests.stored(store):
+    versions = manifests.stored(store)
+    if last.batch and last.batch - 1 not in (batch for batch, _ in versions):
+        raise ManifestError(
+            f"a savepoint of batch {last.batch} has the state before it too, and that after batch "
+            f"{last.batch - 1} is not kept any more: take a later batch"
+        )
+    for batch, epoch in versions:
         if batch in (last.batch - 1, last.batch):
             kept.update(entry.name for entry in manifests.read_version(store, batch, epoch).files)
             yield f"state/{manifests.FOLDER}/{batch:012d}-{epoch:06d}.json"

@@ -18,9 +18,11 @@ LOG_FORMATS = get_args(LogFormat)
 
 log = logging.getLogger("bettong")
 
+_SIGNALS = signal.SIGTERM, signal.SIGINT
+
 
 class Stop(threading.Event):
-    """Set by SIGTERM or SIGINT.
+    """Set by the first SIGTERM or SIGINT; the second does what it does elsewhere.
 
     Attributes:
         by: the signal's name; empty while none has come.
@@ -30,31 +32,32 @@ class Stop(threading.Event):
         super().__init__()
         self.by = ""
 
+    def listen(self) -> None:
+        """From now on signals are taken, also from whoever has taken them for itself since the last
+        call. Outside the main thread, where no signal arrives, nothing changes."""
+        if threading.current_thread() is threading.main_thread():
+            for number in _SIGNALS:
+                signal.signal(number, signal.SIG_DFL if self.is_set() else self._asked)
+
+    def _asked(self, number: int, _: FrameType | None) -> None:
+        self.by = signal.Signals(number).name
+        self.set()
+        self.listen()
+        log.warning("%s: the run ends after the batch at hand; once more ends it at once", self.by)
+
 
 @contextmanager
 def stopped_by_signals() -> Iterator[Stop]:
-    """While this lasts the first SIGTERM or SIGINT asks the run to end; the second does what it
-    does elsewhere. Outside the main thread, where no signal arrives, nothing changes."""
+    """While this lasts SIGTERM and SIGINT ask the run to end, be it only about to begin."""
     stop = Stop()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-
-    def asked(number: int, _: FrameType | None) -> None:
-        for each in before:
-            signal.signal(each, signal.SIG_DFL)
-        stop.by = signal.Signals(number).name
-        stop.set()
-        log.warning("%s: the run ends after the batch at hand; once more ends it at once", stop.by)
-
-    for number in before:
-        signal.signal(number, asked)
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    stop.listen()
     try:
         yield stop
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
 class JsonLines(logging.Formatter):

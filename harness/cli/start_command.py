@@ -9,17 +9,21 @@ from typing import get_args
 
 import click
 
+from bettong.engine import Application
 from bettong.engine.address import Address
 from bettong.engine.batching import parse_wait
 from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
 from bettong.engine.net.access import Key, ListenConfig, read_token
+from bettong.engine.net.errors import ConnectionLostError
 from bettong.engine.resilience import GIVES_UP
+from bettong.engine.state.manifest import newest_batch
 from bettong.harness.backends.base import Runner
 from bettong.harness.backends.spark_master import check_url
 from bettong.harness.cli import application_options as launch
 from bettong.harness.cli import service, start_config
 from bettong.harness.cli.printing import say
+from bettong.harness.cli.service import Stop
 from bettong.lineage.counted import counted
 
 _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
@@ -150,7 +154,7 @@ def command(
     SIGTERM and SIGINT end the run after the batch at hand, with exit code 0; the next start goes on
     there.
     """
-    with service.log_as(log_format):
+    with service.log_as(log_format), service.stopped_by_signals() as stop:
         app = launch.load_application(application)
         token = read_token(token_file)
         key = Key(token, tls_ca)
@@ -177,19 +181,13 @@ def command(
         launch.expect_sinks_of_their_own(config, launch.named(sinks, "--sink"))
         config.expect_known_batches()  # before Spark is started for nothing
         service.log.info("starting", extra={"fields": {"application": app.name, "runner": runner}})
-        if runner == "spark":
-            check_url(master)
-            from bettong.engine.spark.runner import run
-            from bettong.harness.spark.user_session import session
-
-            with (
-                session(app.name, master, checkpoint / "spark.log") as spark,
-                service.stopped_by_signals() as stop,  # after Spark, which takes SIGINT for itself
-            ):
-                done = run(app, spark, config).await_drained(stop)
-        else:
-            with service.stopped_by_signals() as stop:
-                done = run_in_process(app, config, stop)
+        try:
+            done = _run(app, config, runner, master, stop)
+        except ConnectionLostError as e:
+            if not stop.is_set():
+                raise
+            service.log.warning("the run has ended without its last words to others: %s", e)
+            done = newest_batch(config.store) + 1
         reported: dict[str, object] = {"batches": done}
         reported["gives_up"] = [] if config.resilience else list(GIVES_UP)
         if stop.by:
@@ -200,3 +198,16 @@ def command(
         else:
             ended = f"; {stop.by} ended the run, the next start goes on there" if stop.by else ""
             say(f"{app.name}: {counted(done, 'batch', 'batches')} done{ended}")
+
+
+def _run(app: Application, config: RunConfig, runner: Runner, master: str, stop: Stop) -> int:
+    """Run until the streams have ended or a signal has come; how many batches have been done."""
+    if runner == "in-process":
+        return run_in_process(app, config, stop)
+    check_url(master)
+    from bettong.engine.spark.runner import run
+    from bettong.harness.spark.user_session import session
+
+    with session(app.name, master, config.checkpoint / "spark.log") as spark:
+        stop.listen()  # Spark takes SIGINT for itself
+        return run(app, spark, config).await_drained(stop)

@@ -10,7 +10,7 @@ import click
 
 from bettong.engine.keys import Key
 from bettong.engine.state import savepoint
-from bettong.engine.state.query import entities_of, version
+from bettong.engine.state.query import entities_of, read_kept
 from bettong.engine.state.s3 import SCHEME, S3Store
 from bettong.engine.state.store import LocalStore, Store
 from bettong.harness.cli.printing import say
@@ -69,7 +69,12 @@ def command(
         _savepoint(directory, key, at_batch, exported, imported, as_json)
         return
     store = _store(directory)
-    manifest = version(store, at_batch)
+    wanted = None if key is None else _key(key, key_type)
+    manifest, entities = read_kept(
+        store,
+        at_batch,
+        lambda kept: {} if wanted is None else entities_of(store, kept, wanted),
+    )
     reported: dict[str, Any] = {
         "application": manifest.application,
         "batch": manifest.batch,
@@ -88,7 +93,7 @@ def command(
         reported["failed"] = dict(manifest.failed)
     else:
         reported["key"] = key
-        reported["entities"] = entities_of(store, manifest, _key(key, key_type))
+        reported["entities"] = entities
     if as_json:
         click.echo(json.dumps(reported, default=repr))
     else:

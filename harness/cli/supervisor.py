@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import FrameType
 
 from bettong.harness.cli.printing import complain
@@ -28,6 +28,9 @@ LOAD_LIMIT_S = 60.0
 ENV_LIMIT = "BETTONG_LOAD_LIMIT_S"
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _POLL_S = 0.2
+_ALIKE_S = 0.1
+"""Of a signal to the whole group, as Ctrl-C in a terminal is one, parent and child hear within this
+time; nobody sends two so fast."""
 _GRACE_S = 30.0  # between a command's last word and the end of its process
 
 
@@ -35,18 +38,21 @@ def supervised(command: Callable[[], int]) -> int:
     """Run a command in a child; returns the exit code that it gave, in this process alone."""
     _open_what_is_closed()
     status_read, status_write = os.pipe()
+    heard_read, heard_write = os.pipe()
     alive, lives = os.pipe()
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
     if child == 0:
         os.close(status_read)
+        os.close(heard_read)
         os.close(lives)
-        _in_child(command, status_write, alive)
+        _in_child(command, status_write, heard_write, alive)
     os.close(status_write)
+    os.close(heard_write)
     os.close(alive)
     try:
-        return _Parent(child, status_read).wait()
+        return _Parent(child, status_read, heard_read).wait()
     finally:
         os.close(lives)
 
@@ -61,16 +67,13 @@ def _open_what_is_closed() -> None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
-def _in_child(command: Callable[[], int], status_write: int, alive: int) -> None:
+def _in_child(command: Callable[[], int], status_write: int, heard_write: int, alive: int) -> None:
     os.set_inheritable(status_write, False)
+    os.set_blocking(heard_write, False)
+    signal.set_wakeup_fd(heard_write, warn_on_full_buffer=False)
     threading.Thread(target=_end_with_parent, args=(alive,), daemon=True).start()
     watch(lambda what: _say(status_write, {"loading": what}))
-
-    def interrupted(number: int, frame: FrameType | None) -> None:
-        _say(status_write, {"interrupted": True})
-        signal.default_int_handler(number, frame)
-
-    signal.signal(signal.SIGINT, interrupted)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     code = EXIT_UNKNOWN
     try:
         code = command()
@@ -95,11 +98,12 @@ def _say(pipe: int, message: dict[str, object]) -> None:
 class _Parent:
     child: int
     status: int
+    heard: int
     code: int | None = None
     loading: str = ""
+    noted: dict[int, float] = field(default_factory=dict)
+    heard_at: dict[int, float] = field(default_factory=dict)
     signalled: int = 0
-    passed_on: int = 0
-    interrupted: bool = False
 
     def wait(self) -> int:
         """The child's own code, or the one reported in its place."""
@@ -115,8 +119,8 @@ class _Parent:
             return EXIT_USAGE
         if self.code is not None:
             return self.code
-        if self.passed_on:
-            return 128 + self.passed_on
+        if self.signalled:
+            return 128 + self.signalled
         complain(f"no result: {_ended(status)}{self._where()}")
         return EXIT_USAGE if self.loading and os.WIFEXITED(status) else EXIT_UNKNOWN
 
@@ -126,10 +130,14 @@ class _Parent:
         rest, since, open_ = b"", time.monotonic(), True
         with selectors.DefaultSelector() as selector:
             selector.register(self.status, selectors.EVENT_READ)
+            selector.register(self.heard, selectors.EVENT_READ)
             while True:
                 if not open_:
                     time.sleep(_POLL_S / 10)
-                elif selector.select(_POLL_S):
+                elif ready := selector.select(_POLL_S):
+                    if any(key.fd == self.heard for key, _ in ready):
+                        self._hear(selector)
+                        continue
                     data = os.read(self.status, 1 << 16)
                     if not data:
                         open_ = False
@@ -154,17 +162,28 @@ class _Parent:
     def _take(self, message: dict[str, object]) -> None:
         if isinstance(code := message.get("code"), int):
             self.code = code
-        self.interrupted = self.interrupted or "interrupted" in message
         self.loading = str(message.get("loading", ""))
 
     def _note(self, number: int, _: FrameType | None) -> None:
         self.signalled = number
+        now = time.monotonic()
+        if now - self.heard_at.get(number, -_ALIKE_S) >= _ALIKE_S:
+            self.noted[number] = now
+
+    def _hear(self, selector: selectors.BaseSelector) -> None:
+        """The child has had signals itself: they are not for it a second time."""
+        numbers = os.read(self.heard, 64)
+        if not numbers:
+            selector.unregister(self.heard)
+        for number in numbers:
+            self.heard_at[number] = time.monotonic()
+            self.noted.pop(number, None)
 
     def _pass_on(self) -> None:
-        """Hand on the last signal; a terminal has interrupted the child itself."""
-        number, self.signalled = self.signalled, 0
-        if number and not (number == signal.SIGINT and self.interrupted):
-            self.passed_on = number
+        """Hand on the signals that the child has not had."""
+        now = time.monotonic()
+        for number in [n for n, at in self.noted.items() if now - at >= _ALIKE_S]:
+            del self.noted[number]
             os.kill(self.child, number)
 
     def _where(self) -> str:

@@ -109,3 +109,4 @@ def test_the_unit_starts_with_options_that_there_are() -> None:
     assert (Path(program).name, name) == ("bettong", "start")
     assert set(options(words)) <= {option for p in start.params for option in p.opts}
     assert int(service["TimeoutStopSec"]) >= 60
+    assert service["KillMode"] == "mixed"  # Spark's processes end after the batch at hand

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -31,9 +32,11 @@ from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
 from bettong.engine.sources.base import FileSource
 from bettong.engine.sources.directory import DirectorySource
-from bettong.engine.state.manifest import Manifest, newest_batch
+from bettong.engine.state.manifest import Manifest, ManifestError, newest_batch, stored
 from bettong.engine.state.planned import PlannedBatch, note
 from bettong.engine.state.savepoint import SavepointError, export, restore
+from bettong.engine.state.store import LocalStore
+from bettong.engine.storage.disk import AppendFile, OsDisk
 from bettong.engine.storage.simulated import SimulatedDisk
 from bettong.harness.cli.state_command import command
 from bettong.lineage.errors import UsageError
@@ -326,6 +329,36 @@ def test_the_command_exports_and_imports(tmp_path: Path) -> None:
         refused = runner.invoke(command, arguments)
         assert isinstance(refused.exception, UsageError)
         assert why in str(refused.exception)
+
+
+def test_a_savepoint_of_the_oldest_state_could_not_be_gone_on_from(tmp_path: Path) -> None:
+    app = totals(Total)
+    run_in_process(app, config(tmp_path, 10, app, keep_versions=2))
+    oldest = stored(LocalStore(tmp_path / "checkpoint" / "state"))[0][0]
+    with pytest.raises(ManifestError, match=f"after batch {oldest - 1} is not kept any more"):
+        export(tmp_path / "checkpoint", tmp_path / "saved", oldest)
+    assert not (tmp_path / "saved").exists()
+
+
+class GoesOnDisk(OsDisk):
+    """While the first byte is written here, a run removes all that it has written before."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def append_to(self, path: Path) -> AppendFile:
+        shutil.rmtree(self._folder)
+        return super().append_to(path)
+
+
+def test_a_savepoint_has_what_the_run_gives_up_while_it_is_written(tmp_path: Path) -> None:
+    app = totals(Total)
+    run_in_process(app, config(tmp_path, 10, app))
+    checkpoint = tmp_path / "checkpoint"
+    export(checkpoint, tmp_path / "saved", disk=GoesOnDisk(checkpoint / "state"))
+    restore(tmp_path / "saved", tmp_path / "elsewhere" / "checkpoint")
+    run_in_process(app, config(tmp_path / "elsewhere", 20, app))
+    assert shown(tmp_path / "elsewhere") == ALL[9:]
 
 
 def test_a_savepoint_has_the_order_of_files_wherever_it_is_kept(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 from batch_run import Simulation, aligned
 from click.testing import CliRunner
 
-from bettong.engine.state.manifest import ManifestError
-from bettong.engine.state.query import entities_of, version
-from bettong.engine.state.store import LocalStore
+from bettong.engine.state.manifest import Manifest, ManifestError
+from bettong.engine.state.query import entities_of, read_kept, version
+from bettong.engine.state.store import LocalStore, StoreError
 from bettong.harness.cli.state_command import command
 from bettong.lineage.errors import UsageError
 from bettong.scenarios.applications.word_count import app
@@ -58,3 +58,34 @@ def test_mistakes_are_one_line(checkpoint: Path, tmp_path: Path) -> None:
         result = runner.invoke(command, arguments)
         assert isinstance(result.exception, UsageError)
         assert line in str(result.exception)
+
+
+def test_what_is_given_up_while_it_is_read_is_read_of_the_newer_batch(tmp_path: Path) -> None:
+    store = LocalStore(tmp_path / "state")
+    simulation = Simulation(app, store, {"lines": [b"it is", b"it", b"they", b"it"]})
+    batches = aligned(simulation.streams, 1)
+    protocol = simulation.start()
+    simulation.batch(protocol, 0, {}, batches[0])
+    seen: list[int] = []
+
+    def read(manifest: Manifest) -> object:
+        if not seen:  # the run goes on, and keeps two versions
+            for n in range(1, 4):
+                simulation.batch(protocol, n, batches[n - 1], batches[n])
+        seen.append(manifest.batch)
+        return entities_of(store, manifest, "it")
+
+    manifest, found = read_kept(store, None, read)
+    assert seen == [0, 3]
+    assert (manifest.batch, found) == (3, {"WordTotal": {"count": 3}})
+    seen.clear()
+    with pytest.raises(ManifestError, match="after batch 0 is not kept"):
+        read_kept(store, 0, read)
+
+
+def test_what_is_missing_of_a_version_that_is_kept_is_an_error(checkpoint: Path) -> None:
+    store = LocalStore(checkpoint / "state")
+    for entry in version(store).files:
+        store.remove(entry.name)
+    with pytest.raises(StoreError, match="cannot be read"):
+        read_kept(store, None, lambda manifest: entities_of(store, manifest, "it"))

@@ -72,7 +72,8 @@ def bettong() -> str:
 
 
 def start(folder: Path, where: Address, runner: str, *options: str) -> subprocess.Popen[str]:
-    """``bettong start`` with default options on the feed, outputs as files."""
+    """``bettong start`` with default options on the feed, outputs as files; in a group of its own,
+    as a shell gives one to each command."""
     command = [
         *(bettong(), "start", APPLICATION, "--runner", runner),
         *("--source", f"amounts={where}", "--source", f"corrections={where}"),
@@ -80,7 +81,12 @@ def start(folder: Path, where: Address, runner: str, *options: str) -> subproces
         *options,
     ]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        start_new_session=True,
     )
 
 

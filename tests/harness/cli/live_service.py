@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import time
@@ -26,8 +27,12 @@ def until(reached: Callable[[], bool], process: subprocess.Popen[str]) -> None:
 
 
 def ended(process: subprocess.Popen[str], number: signal.Signals) -> str:
-    """End a run by a signal; what it printed."""
-    process.send_signal(number)
+    """End a run by a signal; what it printed. A SIGINT goes to all its processes, as Ctrl-C in a
+    terminal does."""
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
     out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, (process.returncode, out, err)
     assert f"{number.name}: the run ends after the batch at hand" in err

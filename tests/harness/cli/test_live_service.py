@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from live_feed import Feed, gateway, shown, start
+from live_feed import Feed, bettong, gateway, shown, start
 from live_service import check_goes_on, check_in_time, until
 
-from bettong.harness.cli import cli
+from bettong.engine.address import Address
+from bettong.engine.config import RunConfig
+from bettong.engine.health import Health
+from bettong.engine.in_process import run_in_process
+from bettong.engine.net.access import ListenConfig
+from bettong.engine.net.errors import ConnectionLostError
+from bettong.engine.sinks.files import FileSink
+from bettong.engine.sources.base import Extent, FileSource
+from bettong.harness.cli import application_options, cli
 from bettong.harness.processes.addresses import held_ports
+from bettong.scenarios.applications.word_count import app
 
 
 def test_outputs_show_whatever_is_silent_and_signals_end_the_run(tmp_path: Path) -> None:
@@ -59,6 +71,82 @@ def test_a_supervisor_is_told_how_the_run_is(tmp_path: Path) -> None:
     assert [line["message"].split(":")[0] for line in lines] == ["starting", "SIGTERM", "ended"]
     assert lines[-1]["stopped_by"] == "SIGTERM"
     assert lines[-1]["batches"] > 0
+
+
+STOPPED_AS_IT_STARTS = """
+import os, signal
+from bettong.scenarios.applications.word_count import app
+os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def test_a_run_that_is_stopped_as_it_starts_ends_well(tmp_path: Path) -> None:
+    (tmp_path / "stopped.py").write_text(STOPPED_AS_IT_STARTS)
+    (tmp_path / "words.txt").write_text("they know they\n")
+    command = [bettong(), "start", "--runner", "in-process", "--checkpoint", "checkpoint"]
+    options = ["--source", "lines=words.txt", "--sink", "totals=out", "stopped:app"]
+    done = subprocess.run(
+        [*command, *options], cwd=tmp_path, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (
+        "word_count: 0 batches done; SIGTERM ended the run, the next start goes on there\n"
+    )
+
+
+class Gone(FileSource):
+    """While it is tried to be reached the run is told to end."""
+
+    def extent(self, upto: int, wait: float) -> Extent:
+        os.kill(os.getpid(), signal.SIGTERM)
+        raise ConnectionLostError("gave up after 60 s")
+
+
+def test_a_run_that_is_stopped_while_a_server_is_away_ends_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "words.txt").write_text("they know they\n")
+    monkeypatch.setattr(application_options, "FileSource", Gone)
+    command = ["start", "bettong.scenarios.applications.word_count:app", "--runner", "in-process"]
+    where = ["--checkpoint", str(tmp_path / "checkpoint"), "--sink", f"totals={tmp_path / 'out'}"]
+    options = ["--source", f"lines={tmp_path / 'words.txt'}", "--json"]
+    done = CliRunner().invoke(cli, [*command, *where, *options])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == {"batches": 0, "gives_up": [], "stopped_by": "SIGTERM"}
+
+
+def test_a_source_that_does_not_answer_is_why_the_lag_is_not_known(tmp_path: Path) -> None:
+    class Slow(FileSource):
+        def extent(self, upto: int, wait: float) -> Extent:
+            raise TimeoutError
+
+    health = Health(ListenConfig(Address("127.0.0.1", 0)), {"lines": Slow(tmp_path / "lines")})
+    try:
+        status, _, body = health.respond("/lag")
+    finally:
+        health.close()
+    assert (status, json.loads(body)["why"]) == (503, "a source does not answer: too slow")
+
+
+def test_the_lag_of_a_start_is_known_before_its_first_batch(tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("they know they\n" * 10)
+    config = RunConfig(
+        tmp_path / "checkpoint",
+        {"lines": FileSource(tmp_path / "words.txt")},
+        {"totals": FileSink(tmp_path / "out")},
+    )
+    run_in_process(app, config)
+    (tmp_path / "words.txt").write_text("they know they\n" * 13)
+    begun = replace(config, health=ListenConfig(Address("127.0.0.1", 0))).begin(app)
+    try:
+        assert begun.settings.health is not None
+        _, _, body = begun.settings.health.respond("/lag")
+    finally:
+        begun.close()
+    assert json.loads(body) == {
+        "batch": 0,
+        "streams": {"lines": {"done": 10, "came": 13, "lag": 3}},
+    }
 
 
 def test_a_file_says_what_the_command_line_does_not(tmp_path: Path) -> None:

@@ -208,6 +208,30 @@ def test_a_signal_reaches_the_command(tmp_path: Path, number: int) -> None:
     assert "Traceback" not in output
 
 
+COUNTS = """
+import os, signal
+signal.signal(signal.SIGINT, lambda *_: print("asked", flush=True))
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+print("here", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+def test_a_signal_to_all_of_a_terminal_comes_once(tmp_path: Path) -> None:
+    (tmp_path / "users.py").write_text(COUNTS)
+    with subprocess.Popen(
+        [sys.executable, "-c", MAIN, "protocol", "users.py:P"], cwd=tmp_path,
+        stdout=subprocess.PIPE, text=True, start_new_session=True,
+    ) as parent:  # fmt: skip
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == "here\n"
+        os.killpg(parent.pid, signal.SIGINT)
+        assert parent.stdout.readline() == "asked\n"
+        parent.send_signal(signal.SIGTERM)  # it is passed on after what would have been before
+        assert parent.stdout.read() == ""
+
+
 def test_only_an_anomaly_is_a_violation() -> None:
     invalid = Result("x", "invalid")
     assert exit_code([invalid]) == 3
