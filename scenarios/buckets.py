@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 from bettong.engine.batch.protocol import BatchProtocol, Settings
 from bettong.engine.state.s3 import S3Store
-from bettong.engine.state.store import LocalStore, StoreError
+from bettong.engine.state.store import LocalStore
 from bettong.harness.catalog import CatalogEntry, given
 from bettong.harness.scenario import Scenario
 from bettong.scenarios.counting import COUNTING
@@ -112,7 +112,7 @@ class FolderBucket(S3Store):
         try:
             yield
         except OSError as e:
-            raise StoreError(f"s3://{self.bucket}/{self.prefix}/{name}: {e}") from e
+            raise self.failed(name, e) from e
 
 
 class InBucket(BatchProtocol):

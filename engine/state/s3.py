@@ -96,7 +96,11 @@ class S3Store:
         try:
             yield
         except (BotoCoreError, ClientError) as e:
-            raise StoreError(f"s3://{self.bucket}/{self.prefix}/{name}: {e}") from e
+            raise self.failed(name, e) from e
+
+    def failed(self, name: str, why: Exception) -> StoreError:
+        """What says that a request for an object failed."""
+        return StoreError(f"s3://{self.bucket}/{self.prefix}/{name}: {why}")
 
     @property
     def client(self) -> Any:

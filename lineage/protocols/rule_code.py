@@ -24,7 +24,8 @@ _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 _NAMES = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF")
 _BY_TEXT = (getattr, vars, globals, locals, eval, exec, __import__, importlib.import_module)
 """By these a relation or a function is named in a text, that may come from anywhere."""
-_BY_TEXT_TOO = (operator.attrgetter, operator.methodcaller)
+_GETTERS = (operator.attrgetter, operator.methodcaller)
+"""By what these make, too."""
 _INSIDES = ("__dict__", "__getattr__", "__getattribute__", "__globals__")
 _LANGUAGE = __name__.rpartition(".")[0]
 _DATA = (str, bytes, int, float, complex, type(None), type(...))
@@ -57,8 +58,8 @@ class _Reader:
                 self._todo.append(value)
 
     def _of(self, value: Any) -> Iterator[Use]:
-        by_text = any(value is v for v in (*_BY_TEXT, *_BY_TEXT_TOO))
-        if by_text or isinstance(value, (ModuleType, *_BY_TEXT_TOO)):
+        by_text = any(value is v for v in (*_BY_TEXT, *_GETTERS))
+        if by_text or isinstance(value, (ModuleType, *_GETTERS)):
             yield ANYTHING  # a module that goes about by itself: anything of it may be called
         elif isinstance(value, FunctionType):
             yield from self._of_function(value)
