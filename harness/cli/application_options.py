@@ -18,11 +18,13 @@ from bettong.engine.sinks.files import FileSink
 from bettong.engine.sources.base import FileSource, StreamSource
 from bettong.engine.sources.directory import DirectorySource
 from bettong.engine.sources.kafka import KafkaSource
+from bettong.engine.sources.landed import LandedSource
 from bettong.engine.state.s3 import S3Store
 from bettong.engine.state.store import Store
 from bettong.lineage.errors import UsageError
 
 KAFKA = "kafka://"
+LANDED = "landed:"
 
 
 def load_application(name: str) -> Application:
@@ -49,13 +51,21 @@ def named(options: Sequence[str], option: str) -> dict[str, str]:
 
 
 def source(name: str, where: str, key: Key, checkpoint: Path) -> StreamSource | KafkaSource:
-    """Where a stream's messages come from: the lines of a file or of a folder's files, a gateway,
-    or a topic."""
+    """Where a stream's messages come from: the lines of a file or of a folder's files, what a
+    query of Spark's lands in a folder, a gateway, or a topic."""
     if where.startswith(KAFKA):
         servers, slash, topic = where.removeprefix(KAFKA).partition("/")
         if not (servers and slash and topic):
             raise UsageError(f"--source {name}={where}: write kafka://HOST:PORT/TOPIC")
         return KafkaSource(servers, topic)
+    if where.startswith(LANDED):
+        folder = Path(where.removeprefix(LANDED))
+        if not folder.is_dir():
+            raise UsageError(
+                f"--source {name}={where}: there is no folder {folder} yet: make it, or start the "
+                "query first that lands there"
+            )
+        return LandedSource(folder)
     path = Path(where)
     if path.is_dir():
         return DirectorySource(path, checkpoint / "index" / name)

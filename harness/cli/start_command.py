@@ -45,8 +45,8 @@ _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
     "sources",
     multiple=True,
     metavar="NAME=WHERE",
-    help="Where a stream comes from: a file, a folder, HOST:PORT of a gateway, or "
-    "kafka://HOST:PORT/TOPIC. Once for each.",
+    help="Where a stream comes from: a file, a folder, HOST:PORT of a gateway, "
+    "kafka://HOST:PORT/TOPIC, or landed:FOLDER of a Landing. Once for each.",
 )
 @click.option(
     "--sink",

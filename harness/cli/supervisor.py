@@ -103,6 +103,7 @@ class _Parent:
     loading: str = ""
     noted: dict[int, float] = field(default_factory=dict)
     heard_at: dict[int, float] = field(default_factory=dict)
+    passed_on: set[int] = field(default_factory=set)
     signalled: int = 0
 
     def wait(self) -> int:
@@ -176,6 +177,9 @@ class _Parent:
         if not numbers:
             selector.unregister(self.heard)
         for number in numbers:
+            if number in self.passed_on:
+                self.passed_on.remove(number)
+                continue
             self.heard_at[number] = time.monotonic()
             self.noted.pop(number, None)
 
@@ -184,6 +188,7 @@ class _Parent:
         now = time.monotonic()
         for number in [n for n, at in self.noted.items() if now - at >= _ALIKE_S]:
             del self.noted[number]
+            self.passed_on.add(number)
             os.kill(self.child, number)
 
     def _where(self) -> str:

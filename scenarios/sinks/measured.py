@@ -34,6 +34,7 @@ MEASURED = {
     "writers:ForeachAppend": Measured("at-least-once", 45, 104),
     "writers:DataSourceRename": Measured("effectively-once", 312, 492),
     "writers:DataSourceDirect": Measured("at-least-once", 44, 452),
+    "landed:Landed": Measured("effectively-once", 157, 257),
     "mutants:TasksAppend": Measured("at-least-once", 58, 135),
     "mutants:KeyedByPlace": Measured("at-least-once", 24, 57),
     "mutants:OwnIdentity": Measured("at-least-once", 27, 50),

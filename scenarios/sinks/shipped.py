@@ -105,6 +105,16 @@ SHIPPED = [
         ),
     ),
     *_of(
+        "landed",
+        (
+            "Landed",
+            "the engine's landing of whatever Spark reads as a stream",
+            "effectively-once",
+            _NOTHING,
+            "a batch's file is made whole, and only where there is none",
+        ),
+    ),
+    *_of(
         "mutants",
         (
             "TasksAppend",

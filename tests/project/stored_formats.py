@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from bettong.engine.config import RunConfig
 from bettong.engine.in_process import run_in_process
 from bettong.engine.ingest.journal import Journal
@@ -19,6 +21,7 @@ from bettong.engine.receiver.ledger import Ledger
 from bettong.engine.receiver.output import read_lines
 from bettong.engine.sinks.files import FileSink, read_rows
 from bettong.engine.sources.directory import DirectorySource
+from bettong.engine.sources.landed import LandedFolder
 from bettong.engine.state.planned import PlannedBatch, note
 from bettong.engine.state.store import LocalStore
 from bettong.engine.storage.log import Position, RecordLog, segment_path
@@ -188,6 +191,19 @@ def _visible(folder: Path) -> list[bytes]:
     return list(read_lines(folder / "app"))
 
 
+def _landed(folder: Path) -> None:
+    landed = LandedFolder(folder / "landed")
+    for batch in range(3):
+        landed.put("query", batch, pa.array([b"%d, %d" % (batch, n) for n in range(4)]))
+
+
+def _of_landing(folder: Path) -> list[bytes]:
+    landed = LandedFolder(folder / "landed")
+    assert landed.extent().begin == 0
+    messages: list[bytes] = landed.read(0, landed.extent().end).to_pylist()
+    return messages
+
+
 # --- a run's checkpoint: state files, manifests, plans, epochs, the index of a folder
 
 
@@ -250,6 +266,7 @@ FORMATS = (
     Format("ledger", _ledger, ("app/log/*.log",), _visible),
     Format("output", _ledger, ("app/output.jsonl",), _visible),
     Format("length of the output", _ledger, ("app/output.length",), _visible),
+    Format("landed batches", _landed, ("landed/*.landed",), _of_landing),
     Format("checkpoint", _checkpoint, CHECKPOINT, _gone_on),
     Format("epochs of a sink", _checkpoint, ("out/_epochs/*",), _gone_on),
 )

@@ -268,8 +268,10 @@ def _key(function: _Function) -> tuple[str, int]:
 def _is_users(file: Path, target: Path) -> bool:
     if target.parent.name in _PACKAGES:
         return file == target
-    parts = set(file.parts) - set(target.parent.parts)
-    return not parts.intersection(_PACKAGES)
+    package = next((x for x in target.parents if x.parent.name in _PACKAGES), None)
+    if package is not None and file.is_relative_to(package):
+        return True
+    return not set(file.parts).intersection(_PACKAGES)
 
 
 def _ranges(numbers: Collection[int]) -> str:

@@ -22,7 +22,7 @@ from bettong.engine.health import Health
 from bettong.engine.in_process import run_in_process
 from bettong.engine.net.access import ListenConfig
 from bettong.engine.net.errors import ConnectionLostError
-from bettong.engine.sinks.files import FileSink
+from bettong.engine.sinks.files import FileSink, read_rows
 from bettong.engine.sources.base import Extent, FileSource
 from bettong.harness.cli import application_options, cli
 from bettong.harness.processes.addresses import held_ports
@@ -92,6 +92,50 @@ def test_a_run_that_is_stopped_as_it_starts_ends_well(tmp_path: Path) -> None:
     assert done.stdout == (
         "word_count: 0 batches done; SIGTERM ended the run, the next start goes on there\n"
     )
+
+
+STANDS_STILL = """
+import os
+from bettong.engine import application, computation, decoder, encoder, sink, source
+
+@decoder
+def line(data: bytes) -> str:
+    return data.decode()
+
+@computation
+def waits(line: str) -> str:
+    open("begun", "w").close()
+    if os.path.exists("pipe"):
+        open("pipe").close()
+    return line
+
+@encoder
+def text(line: str) -> bytes:
+    return line.encode()
+
+app = application("waiting", source("lines", line).to(waits).to_sink(sink("out", text)))
+"""
+
+
+def test_a_second_signal_ends_a_run_amid_its_batch_and_nothing_is_lost(tmp_path: Path) -> None:
+    (tmp_path / "waiting.py").write_text(STANDS_STILL)
+    (tmp_path / "lines.txt").write_text("a\nb\n")
+    os.mkfifo(tmp_path / "pipe")
+    command = [bettong(), "start", "--runner", "in-process", "--checkpoint", "checkpoint"]
+    options = ["--source", "lines=lines.txt", "--sink", "out=out", "waiting:app"]
+    with subprocess.Popen(
+        [*command, *options], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    ) as run:
+        until((tmp_path / "begun").exists, run)
+        run.send_signal(signal.SIGTERM)
+        assert run.stderr is not None
+        assert "once more ends it at once" in run.stderr.readline()
+        run.send_signal(signal.SIGTERM)
+        assert run.wait(timeout=600) == 128 + signal.SIGTERM
+    assert list(read_rows(tmp_path / "out")) == []
+    (tmp_path / "pipe").unlink()
+    subprocess.run([*command, *options], cwd=tmp_path, check=True, timeout=600)
+    assert [row["data"] for row in read_rows(tmp_path / "out")] == ["a", "b"]
 
 
 class Gone(FileSource):

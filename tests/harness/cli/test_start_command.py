@@ -126,6 +126,7 @@ def test_two_sinks_do_not_share_a_folder(tmp_path: Path) -> None:
         (("--source", "lines=nowhere"), "no such file, nor is it a HOST:PORT"),
         (("--source", "lines"), "write NAME=WHERE"),
         (("--source", "lines=kafka://one:9092"), "write kafka://HOST:PORT/TOPIC"),
+        (("--source", "lines=landed:none"), "no folder none yet: make it, or start the query"),
         (("--sink", "other=out"), r"has the sinks \['totals'\]"),
         (("--metrics", "0.0.0.0:9000"), "give --tls-cert FILE --tls-key FILE"),
     ],

@@ -217,6 +217,9 @@ def test_it_is_told_by_file_in_ranges(tmp_path: Path) -> None:
         ("venv/site-packages/s.py", "venv/site-packages/library/o.py", False),
         ("venv/site-packages/s.py", "venv/site-packages/s.py", True),
         ("venv/site-packages/mine/s.py", "venv/site-packages/mine/o.py", True),
+        ("venv/site-packages/mine/s.py", "venv/site-packages/library/o.py", False),
+        ("venv/site-packages/mine/jobs/s.py", "venv/site-packages/mine/o.py", True),
+        ("venv/site-packages/mine/s.py", "mine/o.py", True),
     ],
 )
 def test_packages_are_not_the_users(tmp_path: Path, target: str, file: str, told: bool) -> None:
