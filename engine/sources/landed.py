@@ -6,9 +6,9 @@ is the batch's, with the number that its first message has in the stream: a file
 there is none. Files whose messages are released are removed; the newest one stays, since it says
 where the next begins.
 
-A file is ``batch-<number>.landed``: a line ``[query, first, messages, ended, size, crc32]`` and a line
-with that line's own checksum (see :mod:`bettong.engine.storage.sealed`), then ``size`` bytes of an
-Arrow IPC file with the binary column ``message``.
+A file is ``batch-<number>.landed``: a line ``[query, first, messages, ended, size, crc32]`` and a
+line with that line's own checksum (see :mod:`bettong.engine.storage.sealed`), then ``size`` bytes
+of an Arrow IPC file with the binary column ``message``.
 """
 
 from __future__ import annotations
