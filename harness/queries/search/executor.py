@@ -30,7 +30,8 @@ from bettong.harness.queries.search.confirmation import (
     named,
 )
 from bettong.harness.queries.search.free_runners import FreeRunners
-from bettong.harness.queries.search.lineage import Why, tried_again
+from bettong.harness.queries.search.lineage import Why
+from bettong.harness.queries.search.moments import tried_again
 from bettong.harness.queries.sense import DATED_ANEW, dated, dated_anew, several
 from bettong.harness.queries.sink.ran_lines import RanLine
 from bettong.harness.queries.sink.rows import Input, judged_fields

@@ -20,7 +20,8 @@ from bettong.harness.queries.request import Request
 from bettong.harness.queries.run.observation import QueryRun
 from bettong.harness.queries.search.equivalence import CandidateFault, FaultEquivalence
 from bettong.harness.queries.search.later_batches import later_batches
-from bettong.harness.queries.search.lineage import Why, one_of_many
+from bettong.harness.queries.search.lineage import Why
+from bettong.harness.queries.search.moments import one_of_many
 from bettong.harness.queries.sense import keeps_in_sight
 from bettong.harness.wire import Keys
 from bettong.lineage.errors import UsageError
