@@ -81,24 +81,19 @@ class LandedFolder:
             UsageError: the folder has batches of another query, or lacks the batch before, or the
                 stream has been ended.
         """
-        numbers = self.numbers()
+        numbers = self._numbers()
         if batch not in numbers:
-            before = self._before(query, batch, numbers)
-            if self._create(batch, query, before, messages, False):
+            first = self._after(numbers, query, batch)
+            if self._create(batch, query, first, messages, False):
                 return
         self._store.settle("")
-        found = self.head(batch)
-        if found.ended:
-            raise UsageError(
-                f"{self.path} was ended before batch {batch}: a stream that goes on is not ended"
-            )
-        self._expect(query, found)
+        self._expect(query, batch, self._head(batch))
 
     def end(self) -> None:
         """No more messages will come: the query has stopped, and is not started again."""
         while True:
-            numbers = self.numbers()
-            newest = self.head(numbers[-1]) if numbers else None
+            numbers = self._numbers()
+            newest = self._head(numbers[-1]) if numbers else None
             if newest is not None and newest.ended:
                 self._store.settle("")
                 return
@@ -106,25 +101,16 @@ class LandedFolder:
             if self._create(numbers[-1] + 1 if numbers else 0, query, stop, _none(), True):
                 return
 
-    def numbers(self) -> list[int]:
-        """Of the batches that are there, ascending, without what lies before a gap: such files
-        were removed once and came back, with a crash or by a driver that had stood still."""
-        found = [int(m[1]) for m in map(_NAME.fullmatch, self._store.names("")) if m]
-        begin = len(found) - 1
-        while begin > 0 and found[begin - 1] == found[begin] - 1:
-            begin -= 1
-        return found[max(begin, 0) :]
-
     def extent(self) -> Extent:
         """How far the stream has come."""
-        numbers = self.numbers()
+        numbers = self._numbers()
         if not numbers:
             return Extent(0, False)
-        if _settled.get(self.path, -1) < numbers[-1]:
+        if _settled.get(self.path) != numbers[-1]:
             self._store.settle("")  # who made it may have been killed before it was durable
             _settled[self.path] = numbers[-1]
-        newest = self.head(numbers[-1])
-        return Extent(newest.stop, newest.ended, self.head(numbers[0]).first)
+        newest = self._head(numbers[-1])
+        return Extent(newest.stop, newest.ended, self._head(numbers[0]).first)
 
     def read(self, start: int, stop: int) -> pa.Array:
         """The messages from ``start`` to before ``stop``.
@@ -133,33 +119,42 @@ class LandedFolder:
             MissingError: they are not there.
             DamageError: a file does not hold what was written to it.
         """
-        numbers = self.numbers()
-        place = bisect_right(numbers, start, key=lambda number: self.head(number).first) - 1
-        parts, upto = [], start
-        for number in numbers[max(place, 0) :] if start < stop else ():
-            head = self.head(number)
-            if head.first > upto or upto >= stop:
+        numbers = self._numbers()
+        place = bisect_right(numbers, start, key=lambda number: self._head(number).first) - 1
+        parts, upto = [_none()], start
+        for number in numbers[max(place, 0) :]:
+            if upto >= stop:
                 break
-            if upto < head.stop:
-                parts.append(self._messages(number, head)[upto - head.first : stop - head.first])
-                upto = min(head.stop, stop)
+            first, messages = self._messages(number)
+            if first > upto:
+                break
+            parts.append(messages[upto - first : stop - first])
+            upto += len(parts[-1])
         if upto < stop:
             raise MissingError(f"{self.path} has no message {upto}: {_REMEDY}")
-        return pa.concat_arrays([_none(), *parts])
+        return pa.concat_arrays(parts)
 
     def remove(self, upto: int) -> None:
         """Remove files that have only messages before ``upto``, but not the newest."""
-        names = [name for name in self._store.names("") if _NAME.fullmatch(name)]
-        for name in names[:-1]:
-            if self._head(self._store.read(name), name).stop > upto:
+        for number in self._found()[:-1]:
+            if self._head(number).stop > upto:
                 break
-            self._store.remove(name)
+            self._store.remove(_name(number))
 
-    def head(self, number: int) -> _Head:
-        """What a batch's file says of itself; raises DamageError."""
-        return self._head(self._store.read(_name(number)), _name(number))
+    def _found(self) -> list[int]:
+        """Numbers of the batches of which there is a file, ascending."""
+        return [int(m[1]) for m in map(_NAME.fullmatch, self._store.names("")) if m]
 
-    def _before(self, query: str, batch: int, numbers: Sequence[int]) -> int:
+    def _numbers(self) -> list[int]:
+        """The same without what lies before a gap: such files were removed once and came back,
+        with a crash or by a driver that had stood still."""
+        found = self._found()
+        begin = len(found) - 1
+        while begin > 0 and found[begin - 1] == found[begin] - 1:
+            begin -= 1
+        return found[max(begin, 0) :]
+
+    def _after(self, numbers: Sequence[int], query: str, batch: int) -> int:
         """Number of the first message of a batch that is not there."""
         if not batch and not numbers:
             return 0
@@ -170,15 +165,16 @@ class LandedFolder:
                 "with a new checkpoint needs an empty folder, and one that goes on the folder "
                 "that it has had"
             )
-        newest = self.head(numbers[-1])
-        if newest.ended:
+        newest = self._head(numbers[-1])
+        self._expect(query, batch, newest)
+        return newest.stop
+
+    def _expect(self, query: str, batch: int, found: _Head) -> None:
+        """Raises UsageError when a batch of a query is not what was found, nor can follow it."""
+        if found.ended:
             raise UsageError(
                 f"{self.path} was ended before batch {batch}: a stream that goes on is not ended"
             )
-        self._expect(query, newest)
-        return newest.stop
-
-    def _expect(self, query: str, found: _Head) -> None:
         if found.query != query:
             raise UsageError(
                 f"{self.path} has messages of the query {found.query}, and this is {query}: give "
@@ -193,28 +189,33 @@ class LandedFolder:
         head = _Head(query, first, len(messages), ended, len(body), zlib.crc32(body))
         return self._store.create(_name(batch), sealed(head) + body)
 
-    def _head(self, content: memoryview, name: str) -> _Head:
-        lines = bytes(content[:_HEAD_BYTES]).split(b"\n", 2)[:2]
-        value = unsealed(b"".join(line + b"\n" for line in lines), self._path(name), _REMEDY)
-        try:
-            return _Head(*value)
-        except TypeError as e:
-            raise DamageError(f"{self._path(name)} is no landed batch; {_REMEDY}") from e
+    def _head(self, number: int) -> _Head:
+        return self._parts(number)[0]
 
-    def _messages(self, number: int, head: _Head) -> pa.Array:
-        content = self._store.read(_name(number))
-        body = content[len(sealed(head)) :]
+    def _messages(self, number: int) -> tuple[int, pa.Array]:
+        """A batch's messages, and the number of its first one."""
+        head, body = self._parts(number)
         if (len(body), zlib.crc32(body)) != (head.size, head.checksum):
-            path = self._path(_name(number))
-            raise DamageError(f"{path} is damaged: its checksum is wrong; {_REMEDY}")
-        return pa.ipc.open_file(pa.py_buffer(body)).read_all().column(0).combine_chunks()
+            raise DamageError(f"{self._path(number)} is damaged: its checksum is wrong; {_REMEDY}")
+        messages = pa.ipc.open_file(pa.py_buffer(body)).read_all().column(0).combine_chunks()
+        return head.first, messages
 
-    def _path(self, name: str) -> str:
-        return str(self.path / name)
+    def _parts(self, number: int) -> tuple[_Head, memoryview]:
+        """What a file says of itself, and what follows that."""
+        content = self._store.read(_name(number))
+        lines = [line + b"\n" for line in bytes(content[:_HEAD_BYTES]).split(b"\n", 2)[:2]]
+        value = unsealed(b"".join(lines), str(self._path(number)), _REMEDY)
+        try:
+            return _Head(*value), content[sum(map(len, lines)) :]
+        except TypeError as e:
+            raise DamageError(f"{self._path(number)} is no landed batch; {_REMEDY}") from e
+
+    def _path(self, number: int) -> Path:
+        return self.path / _name(number)
 
     @property
     def _store(self) -> LocalStore:
-        return LocalStore(self.path.absolute(), self.disk)
+        return LocalStore(self.path, self.disk)
 
 
 @dataclass(frozen=True)
@@ -241,7 +242,7 @@ class LandedSource(PreparedSource):
 
     @property
     def _landed(self) -> LandedFolder:
-        return LandedFolder(self.folder.absolute())
+        return LandedFolder(self.folder)
 
 
 def _name(number: int) -> str:

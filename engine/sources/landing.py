@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from bettong.engine.sources.landed import LandedFolder
 from bettong.lineage.errors import UsageError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 _QUERY = "sql.streaming.queryId"
@@ -46,17 +47,15 @@ class Landing:
 
     @property
     def _folder(self) -> LandedFolder:
-        return LandedFolder(self.folder.absolute())
+        return LandedFolder(self.folder)
 
 
 def _messages(batch: DataFrame, batch_id: int) -> pa.Array:
-    import pyarrow as pa
-
     types = [f"{name} {kind}" for name, kind in batch.dtypes]
     if len(types) != 1 or batch.dtypes[0][1] not in ("string", "binary"):
         raise UsageError(
             f"a Landing takes frames of one column, text or binary, and this one has "
-            f"{', '.join(types) or 'none'}: select one, such as to_json(struct('*'))"
+            f"{', '.join(types) or 'none'}: select one, such as to_json(struct(*))"
         )
     rows = batch.toArrow().column(0).combine_chunks()
     if rows.null_count:

@@ -103,6 +103,33 @@ def test_no_crash_loses_or_doubles_a_message() -> None:
     assert len(tried) > 20
 
 
+@pytest.mark.parametrize("again", ["looked at", "landed again"])
+def test_what_a_killed_driver_left_is_durable_before_anyone_relies_on_it(again: str) -> None:
+    """It was killed between the making of the file and the waiting for its name."""
+
+    class Killed(BaseException):
+        pass
+
+    class Dies(SimulatedDisk):
+        def link(self, source: Path, target: Path) -> None:
+            super().link(source, target)
+            raise Killed
+
+    home = Path("/left") / again.replace(" ", "-")
+    disk = Dies()
+    with pytest.raises(Killed):
+        LandedFolder(home, disk).put(QUERY, 0, array([b"a"]))
+    name = home / "batch-000000000000.landed"
+    assert name in disk.image()
+    assert any(name not in image for image in disk.images()), "a power cut could still take it"
+    folder = LandedFolder(home, disk)
+    if again == "looked at":
+        assert folder.extent() == (1, False, 0)
+    else:
+        folder.put(QUERY, 0, array([b"a"]))
+    assert all(name in image for image in disk.images())
+
+
 def test_no_crash_amid_removal_makes_numbers_begin_anew() -> None:
     disk = SimulatedDisk()
     folder = LandedFolder(HOME, disk)

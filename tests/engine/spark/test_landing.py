@@ -42,6 +42,14 @@ def land(
     writer.start().awaitTermination()
 
 
+def reading(landing: Landing, out: FolderSink, folder: Path) -> RunConfig:
+    """A run that counts the words of what was landed."""
+    sources = {"lines": LandedSource(landing.folder)}
+    return RunConfig(
+        folder / "checkpoint", sources, {"totals": out}, batch_messages=13, state_partitions=2
+    )
+
+
 def test_each_row_is_a_message_once_whatever_fails(spark: SparkSession, tmp_path: Path) -> None:
     landing = Landing(tmp_path / "landed")
     done: list[int] = []
@@ -59,14 +67,6 @@ def test_each_row_is_a_message_once_whatever_fails(spark: SparkSession, tmp_path
     land(spark, tmp_path, fails_when_landed)
     assert LandedFolder(landing.folder).extent() == (40, False, 0)
 
-    out = FolderSink(tmp_path / "out")
-    config = RunConfig(
-        tmp_path / "checkpoint",
-        {"lines": LandedSource(landing.folder)},
-        {"totals": out},
-        batch_messages=13,
-        state_partitions=2,
-    )
     messages = LandedFolder(landing.folder).read(0, 40).to_pylist()
     assert sorted(messages) == sorted(line.encode() for line in LINES[:40])
     files(tmp_path / "in", range(4, 6))
@@ -74,6 +74,8 @@ def test_each_row_is_a_message_once_whatever_fails(spark: SparkSession, tmp_path
     messages += LandedFolder(landing.folder).read(40, 60).to_pylist()
     assert sorted(messages) == sorted(line.encode() for line in LINES)
     landing.end()
+    out = FolderSink(tmp_path / "out")
+    config = reading(landing, out, tmp_path)
     assert run(word_count.app, spark, config).await_drained() == 5
     outputs = interpret(word_count.app, {"lines": messages}).outputs
     assert sorted(out.rows()) == sorted([(o.id, o.key, o.data.decode()) for o in outputs])
@@ -126,11 +128,5 @@ def test_bytes_and_any_source_of_spark(spark: SparkSession, tmp_path: Path) -> N
     messages = LandedFolder(landing.folder).read(0, extent.end).to_pylist()
     assert sorted(messages) == sorted(b"a\n%d" % n for n in range(extent.end))
     out = FolderSink(tmp_path / "out")
-    config = RunConfig(
-        tmp_path / "checkpoint",
-        {"lines": LandedSource(landing.folder)},
-        {"totals": out},
-        batch_messages=1000,
-    )
-    run_in_process(word_count.app, config)
+    run_in_process(word_count.app, reading(landing, out, tmp_path))
     assert {key for _, key, _ in out.rows()} >= {"a"}
